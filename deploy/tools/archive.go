@@ -118,7 +118,7 @@ func writeFile(to *tar.Writer, header *tar.Header, content []byte) error {
 	return err
 }
 
-// mostBytes is the size of the largest file that the tools read from an archive.
+// mostBytes is the maximum size of a file that the tools read from an archive.
 const mostBytes = 512 << 20
 
 // readTar calls `each` for each entry of an archive.
@@ -145,18 +145,18 @@ func readTar(from io.Reader, each func(header *tar.Header, content []byte) error
 	}
 }
 
-// contents are the files of an archive by their names.
+// contents maps the name of each file in an archive to the file's content.
 type contents map[string][]byte
 
 // archived is the content of a compressed archive.
 type archived struct {
 	files contents
-	// The symbolic links with their targets, and for each file whether it is executable.
+	// `links` maps each symbolic link to its target. `programs` says for each file whether it is executable.
 	links    map[string]string
 	programs map[string]bool
 	// The time of the newest file.
 	modified time.Time
-	// `git archive` notes the commit in the comment of the archive.
+	// The comment of the archive. `git archive` writes the commit into this comment.
 	comment string
 }
 

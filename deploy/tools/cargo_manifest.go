@@ -12,8 +12,8 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// cargoManifest is a Cargo.toml. When cargo packages a crate, it writes a new Cargo.toml: without the paths of
-// dependencies, and with the values that the crate inherits from its workspace.
+// cargoManifest is a Cargo.toml. When cargo packages a crate, it writes a new Cargo.toml. The new file omits the paths
+// of dependencies, and contains the values that the crate inherits from its workspace.
 type cargoManifest map[string]any
 
 func readManifest(text []byte) (cargoManifest, error) {
@@ -29,7 +29,7 @@ func (m cargoManifest) table(names ...string) map[string]any {
 	return at
 }
 
-// publishedCrate is what the sources tell about a crate that a release contains.
+// publishedCrate describes a crate that a release contains, as the sources define the crate.
 type publishedCrate struct {
 	folder          string
 	name, version   string
@@ -78,7 +78,7 @@ func (s *sources) workspace(folder string) (cargoManifest, error) {
 	}
 }
 
-// inherited returns a value of the package. If the crate inherits the value, this is the value of the workspace.
+// inherited returns the package's own value for a key, or the workspace's value if the crate inherits the value.
 func (c publishedCrate) inherited(key string) any {
 	value := c.read.table("package")[key]
 	if from, is := value.(map[string]any); is && from["workspace"] == true {
@@ -87,8 +87,9 @@ func (c publishedCrate) inherited(key string) any {
 	return value
 }
 
-// differences compares the Cargo.toml that cargo wrote into a crate with that of the sources: the package, the features,
-// the targets and the dependencies. `files` are the files of the crate.
+// differences compares two versions of a crate's Cargo.toml: the one that cargo wrote into the crate, and the one of
+// the sources. It compares the package, the features, the targets and the dependencies. `files` are the files of the
+// crate.
 func (c publishedCrate) differences(packaged cargoManifest, files []string) []string {
 	var found []string
 	known := []string{"package", "features", "lib", "bin", "example", "test", "bench", "target", "lints"}
@@ -154,8 +155,9 @@ func dependenciesOf(of, workspace cargoManifest) map[string]string {
 	return found
 }
 
-// plainDependency returns a dependency as cargo packages it: as a table, with the inherited values. Paths of the sources
-// are left out, as cargo does. A packaged Cargo.toml has no workspace, and a path in it is a difference.
+// plainDependency returns a dependency as cargo packages it: as a table, with the values that the crate inherits from
+// `workspace`. Like cargo, it omits paths if there is a workspace, as for a Cargo.toml of the sources. For a packaged
+// Cargo.toml there is no workspace, so a path stays, and counts as a difference.
 func plainDependency(name string, written any, workspace cargoManifest) map[string]any {
 	plain := map[string]any{}
 	switch written := written.(type) {

@@ -8,12 +8,13 @@ import (
 	"strings"
 )
 
-// foldersOfTargets has the tables of all targets but the library, each with the folder where cargo finds such targets.
+// foldersOfTargets maps the name of each table of targets in a Cargo.toml, except the library's, to the folder in which
+// cargo finds such targets.
 var foldersOfTargets = map[string]string{"bin": "src/bin", "example": "examples", "test": "tests", "bench": "benches"}
 
-// sourceTargets returns the targets that cargo packages of a crate with these files, by kind and name: the targets that
-// the Cargo.toml of the sources declares, and those that cargo finds by itself. Each target has its path. cargo leaves out
-// the targets whose files it does not package.
+// sourceTargets returns the targets that cargo writes into the packaged Cargo.toml of a crate with these files, by kind
+// and name. These are the targets in the Cargo.toml of the sources, and the targets that cargo finds by itself. Each
+// target has its path. cargo omits targets whose files it does not package.
 func (c publishedCrate) sourceTargets(files []string) map[string]map[string]any {
 	found := c.targets(files)
 	maps.DeleteFunc(found, func(_ string, target map[string]any) bool {
@@ -23,7 +24,7 @@ func (c publishedCrate) sourceTargets(files []string) map[string]map[string]any 
 	return found
 }
 
-// targets returns the targets that cargo builds of a crate with these files, by kind and name.
+// targets returns the targets that cargo builds for a crate with these files, by kind and name.
 func (c publishedCrate) targets(files []string) map[string]map[string]any {
 	found := map[string]map[string]any{}
 	add := func(kind, name string, declared map[string]any, places []string) {
@@ -60,7 +61,8 @@ func (c publishedCrate) targets(files []string) map[string]map[string]any {
 // differentTargets compares the targets of a packaged Cargo.toml with those of the sources.
 func (c publishedCrate) differentTargets(packaged cargoManifest, files []string) []string {
 	var found []string
-	// cargo writes a target as a table of its own. The comparison below cannot read another form.
+	// cargo writes each target as a separate table. The comparison below can read only this form, so report any other
+	// form.
 	for _, kind := range sorted(foldersOfTargets) {
 		if _, is := packaged[kind].([]map[string]any); packaged[kind] != nil && !is {
 			found = append(found, "the table "+kind)

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// certificates returns the certificates of public authorities as PEM. They come from Mozilla's list, in the version
-// that go.mod fixes, so they do not depend on the machine. Mozilla trusts some authorities only with a restriction. A
-// PEM file cannot contain this restriction, so `certificates` leaves out these authorities.
+// certificates returns the certificates of public authorities as PEM. The certificates come from Mozilla's list. go.mod
+// fixes the version of this list, so the certificates are the same on every machine. Mozilla trusts some authorities
+// only with a restriction. A PEM file cannot contain such a restriction, so `certificates` omits these authorities.
 func certificates() ([]byte, error) {
 	var text bytes.Buffer
 	for root := range bundle.Roots() {

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// compareCommand compares two releases file by file. Their provenance may differ, because it names who made the
-// release.
+// compareCommand compares two releases file by file. The provenance of the two releases may differ, because it names
+// who made the release.
 func compareCommand(arguments []string) error {
 	if len(arguments) != 2 {
 		return fmt.Errorf("name two folders of releases")

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// cratesCommand unpacks crates from cargo's cache: all crates that lock files name. It compares the checksum of each
-// crate with the lock file, because cargo itself does this only when it downloads the crate. Otherwise, a crate that
-// somebody changed on this machine would get into the release. cargo can use the written folder as a source
-// (`source.NAME.directory`).
+// cratesCommand unpacks all crates that the given lock files name, from cargo's cache. It compares the checksum of each
+// crate with the lock file, because cargo itself does this only when it downloads the crate. Without this comparison, a
+// crate that somebody changed on this machine would get into the release. cargo can use the folder that cratesCommand
+// writes as a source (`source.NAME.directory`).
 func cratesCommand(arguments []string) error {
 	flags := flag.NewFlagSet("crates", flag.ExitOnError)
 	cache := flags.String("cache", "", "the folder registry/cache of cargo")
@@ -73,7 +73,7 @@ func unpackCrate(one crate, checksum, cache, to string) error {
 			return err
 		}
 	}
-	// cargo compares this checksum with that of the lock file.
+	// cargo compares this checksum with the crate's checksum in the lock file.
 	sum := fmt.Appendf(nil, `{"files":{},"package":"%s"}`, checksum)
 	return os.WriteFile(filepath.Join(folder, ".cargo-checksum.json"), sum, 0o644)
 }

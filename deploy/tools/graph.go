@@ -8,11 +8,11 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// graph is what the sources tell about the dependencies of a part, without cargo: which crates a build of the part must
-// contain, and which crates it can contain. The exact list depends on features and platforms of crates from the
-// registry, which only cargo can resolve.
+// graph is the graph of dependencies of one part of the program (see `part`), computed from the sources without cargo.
+// It shows which crates a build of the part must contain, and which further crates it can contain. Only cargo can
+// compute the exact list, because the list depends on the features and platforms of crates from the registry.
 type graph struct {
-	// The dependencies of each crate, of all kinds, from the lock file.
+	// The dependencies of each crate in the lock file: of the library, of the build script and of the tests.
 	needs map[crate][]crate
 	// The manifests of the repository's own crates.
 	own map[string]cargoManifest
@@ -41,8 +41,8 @@ func (s *sources) graph(part part) (*graph, error) {
 		from := crate{one.Name, one.Version}
 		made.needs[from] = nil
 		for _, written := range one.Dependencies {
-			// The lock file names a dependency by its name. If several crates have this name, the version follows. If
-			// several crates have this name and version, the source follows.
+			// The lock file names a dependency by its name. If several crates have this name, the version follows the
+			// name. If several crates have this name and version, the source follows the version.
 			words := strings.Fields(written)
 			to, found := named[strings.Join(words[:min(2, len(words))], " ")]
 			if !found {
@@ -96,8 +96,8 @@ func (g *graph) reached(part part, follow func(crate) []crate) map[crate]bool {
 	return seen
 }
 
-// required returns the crates that a build of a part always contains: the repository's own crates, and the crates that
-// these always need.
+// required returns the crates that a build of a part always contains: the repository's own crates in this part, and the
+// direct dependencies that these crates always need.
 func (g *graph) required(part part) map[crate]bool {
 	return g.reached(part, func(one crate) []crate { return g.direct(one, false) })
 }

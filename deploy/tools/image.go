@@ -97,7 +97,8 @@ func withImage(index v1.ImageIndex, image v1.Image, platform v1.Platform) v1.Ima
 	})
 }
 
-// settings returns how a container engine starts the program. A test compares this with deploy/Dockerfile.
+// settings returns the image's configuration with which a container engine starts the program. A test compares this
+// configuration with deploy/Dockerfile.
 func settings(facts imageFacts) v1.Config {
 	return v1.Config{
 		User:         "65532:65532",
@@ -189,7 +190,8 @@ func layerOf(files []byte) (v1.Layer, error) {
 	)
 }
 
-// namesOf returns the annotations of the layout, from which skopeo and containerd read the name of the image.
+// namesOf returns the annotations of the layout. skopeo and containerd read the name of the image from these
+// annotations.
 func namesOf(version string) map[string]string {
 	return map[string]string{refName: version, "io.containerd.image.name": repository + ":" + version}
 }

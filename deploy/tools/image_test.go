@@ -23,8 +23,8 @@ var (
 
 const programText = "the program"
 
-// problemsOf verifies the image of a release, and returns the problems. The image is `index`, and its layout has the
-// names of the version `named`.
+// problemsOf verifies the image of a release, and returns the problems. The parameter `index` is the image. The layout
+// names the image with the version `named`.
 func problemsOf(t *testing.T, index v1.ImageIndex, named string) string {
 	folder := t.TempDir()
 	file := must(os.Create(filepath.Join(folder, imageFile(facts.version))))
@@ -49,7 +49,7 @@ func indexWith(t *testing.T, files []byte, platform v1.Platform) v1.ImageIndex {
 	return must(plain(withImage(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), image, platform)))
 }
 
-// layerWith returns the files of the layer. `change` may first edit the header of each file, and may return another
+// layerWith returns the layer as a tar archive. For each file, `change` may edit the header, and may return other
 // content for the file.
 func layerWith(t *testing.T, change func(header *tar.Header) []byte) []byte {
 	var written bytes.Buffer

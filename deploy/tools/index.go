@@ -12,8 +12,9 @@ import (
 // which would hide the interface's method ImageIndex.
 type images = v1.ImageIndex
 
-// plainIndex writes an index with only the fields that every tool knows, in the order of the specification. When skopeo
-// copies an index, it writes the index again in this form. So the copy keeps the digest, which the chart names.
+// plainIndex is an index with only the fields that every tool supports, in the order of the specification. When skopeo
+// copies an index, it writes the index again in this form. So the copy has the same digest as the original, and the
+// chart's reference by digest finds the copy.
 type plainIndex struct {
 	images
 	text []byte

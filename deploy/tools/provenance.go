@@ -82,8 +82,8 @@ func (s *statement) commit() string { return s.source().Digest.GitCommit }
 
 func (s *statement) origin() string { return s.source().URI }
 
-// provenanceCommand writes the provenance of all files in the folder of a release. The provenance contains no time. So
-// if two people make the same release by hand, both get the same provenance.
+// provenanceCommand writes the provenance of all files in the folder of a release. The provenance contains no time, so
+// two people who make the same release by hand get the same provenance.
 func provenanceCommand(arguments []string) error {
 	flags := flag.NewFlagSet("provenance", flag.ExitOnError)
 	version := flags.String("version", "", "the version of the release")

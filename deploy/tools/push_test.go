@@ -20,14 +20,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// registered starts a registry, and returns the name of an owner in it.
+// registered starts a registry, and returns the address of an owner's folder in this registry.
 func registered(t *testing.T) string {
 	served := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(served.Close)
 	return strings.TrimPrefix(served.URL, "http://") + "/kaos-tools"
 }
 
-// pushable writes the part of a release that `push` reads.
+// pushable writes those files of a release that `push` reads, and returns the folder.
 func pushable(t *testing.T, notes string) string {
 	folder := t.TempDir()
 	if err := os.Rename(writeImage(t, "linux-amd64", "linux-arm64"), filepath.Join(folder, imageFile("1.2.3"))); err != nil {
@@ -93,7 +93,7 @@ func TestAVersionIsPushedAgainOnlyWithTheSameDigests(t *testing.T) {
 		}
 	}
 	image := must(remote.Get(must(name.ParseReference(owner + "/policy-operator:1.2.3"))))
-	// The image is the same, and the chart is another one.
+	// The second release has the same image and another chart.
 	err := pushCommand([]string{"--owner", owner, pushable(t, "second")})
 	if err == nil || !strings.Contains(err.Error(), "charts/kaos-operator:1.2.3 exists") {
 		t.Fatalf("not refused: %v", err)

@@ -14,8 +14,8 @@ import (
 	rustaudit "github.com/microsoft/go-rustaudit"
 )
 
-// part is a part of the program with its own lock file. The crates of the part `program` come from the list that
-// cargo-auditable put into the program.
+// part is one part of the program: the crates of one lock file. The crates of the part `program` come from the list
+// that cargo-auditable put into the program.
 type part struct{ name, lock, root string }
 
 const programPart = "program"
@@ -156,7 +156,7 @@ func (e embedded) all() map[crate]bool {
 	return crates
 }
 
-// scope returns whether a crate is in the program, or only runs during the build.
+// scope returns whether the program contains a crate, or whether the crate only runs during the build.
 func (e embedded) scope(asked crate) cyclonedx.Scope {
 	for _, one := range e.Packages {
 		if asked == (crate{one.Name, one.Version}) && one.Kind == rustaudit.Runtime {

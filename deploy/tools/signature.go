@@ -83,8 +83,8 @@ func fitsIdentity(folder, identity, issuer, commit, trusted string) error {
 
 func signedBy(entity verify.SignedEntity, material root.TrustedMaterial, identity, issuer, commit string, content []byte) error {
 	options := []verify.VerifierOption{verify.WithTransparencyLog(1), verify.WithObserverTimestamps(1)}
-	// An instance of Sigstore with a log of certificates proves that each certificate is in this log, so require the
-	// proof.
+	// If the instance of Sigstore has a log of certificates, it adds to each certificate a proof that the certificate
+	// is in this log. So require the proof.
 	if len(material.CTLogs()) > 0 {
 		options = append(options, verify.WithSignedCertificateTimestamps(1))
 	}

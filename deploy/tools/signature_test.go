@@ -39,8 +39,8 @@ const (
 	revision = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 )
 
-// certify returns a certificate of a workflow, as Sigstore's Fulcio issues it, and its key. If `commit` is empty, the
-// certificate names no commit, like the certificate of a person.
+// certify returns a certificate for a workflow, in the form in which Sigstore's Fulcio issues it, and the private key
+// of the certificate. If `commit` is empty, the certificate names no commit, like the certificate of a person.
 func certify(commit string, authority *x509.Certificate, by crypto.Signer) (*x509.Certificate, *ecdsa.PrivateKey) {
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{
@@ -76,8 +76,9 @@ func logged(sigstore *ca.VirtualSigstore, content, signed []byte, who *x509.Cert
 	}
 }
 
-// signedRelease writes a SHA256SUMS, and its signature by a workflow. A Sigstore inside of the test certifies the
-// workflow for the commit. Returns the folder, and the file with the roots of trust of this Sigstore.
+// signedRelease writes a SHA256SUMS, and its signature by a workflow. A Sigstore that runs in the test issues the
+// workflow's certificate, which names the commit. signedRelease returns the folder, and the file with the roots of
+// trust of this Sigstore.
 func signedRelease(t *testing.T, commit string) (string, string) {
 	folder, content := t.TempDir(), []byte(strings.Repeat("0", 64)+"  file\n")
 	sigstore := must(ca.NewVirtualSigstore())

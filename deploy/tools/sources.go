@@ -37,7 +37,7 @@ func readSources(name, version string) (*sources, string, error) {
 	return found, read.comment, nil
 }
 
-// file returns the content of a file. The name may lead through a symbolic link.
+// file returns the content of a file. The file, or a folder of its path, may be a symbolic link.
 func (s *sources) file(name string) ([]byte, bool) {
 	if content, found := s.files[name]; found {
 		return content, true

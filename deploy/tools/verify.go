@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// released is a release in a folder. The checks store their results in it.
+// released is a release in a folder. The checks store their results in this value.
 type released struct {
 	folder, version, commit string
 	sums                    map[string]string
@@ -25,7 +25,7 @@ type released struct {
 	image    string
 	inImage  map[string]bool
 	problems []string
-	// The directory of the repository with which to compare the sources.
+	// The directory of the git repository. checkSources compares the sources of the release with this repository.
 	repository string
 	sources    *sources
 }
@@ -58,7 +58,8 @@ func (r *released) has(name string) bool {
 	return false
 }
 
-// checks are the checks after those of the sums and of the signature. Each check relies on the checks before it.
+// checks are the checks that run after the checks of the sums and of the signature. Each check relies on the checks
+// before it.
 var checks = []struct {
 	says string
 	run  func(*released)
@@ -120,7 +121,8 @@ func verifyCommand(arguments []string) error {
 	return r.checkAll()
 }
 
-// contradiction returns an error if the user gave two options of which one would have no effect.
+// contradiction returns an error if the user gave two options that exclude each other: one of them would have no
+// effect.
 func contradiction(given map[string]bool) error {
 	for _, pair := range [][2]string{
 		{"unsigned", "key"}, {"unsigned", "identity"}, {"unsigned", "issuer"}, {"unsigned", "trusted-root"},
@@ -241,8 +243,8 @@ func (r *released) checkProvenance() {
 	r.expect(provenanceFile, "the type of the build", build.BuildType, buildType)
 	r.expect(provenanceFile, "the repository", build.ExternalParameters.Repository, project)
 	r.expect(provenanceFile, "the origin of the commit", r.said.origin(), "git+"+project)
-	// A release that the project's workflow signed must come from this workflow. Other signers may also sign a release
-	// that somebody built by hand.
+	// If the project's workflow signed the release, the workflow must also have built it. If another signer signed the
+	// release, somebody may have built it by hand.
 	builders := []string{r.signer}
 	if r.signer != projectIdentity+r.version {
 		builders = append(builders, byHand)

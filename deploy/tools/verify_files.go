@@ -57,7 +57,7 @@ func (r *released) checkManifests() {
 	}
 }
 
-// sameFiles notes each difference between the files of an archive and the wanted files.
+// sameFiles notes a problem for each difference between the files of an archive and the wanted files.
 func (r *released) sameFiles(archive string, is, wanted contents) {
 	for _, name := range sorted(is) {
 		if _, found := wanted[name]; !found {
@@ -74,7 +74,7 @@ func (r *released) sameFiles(archive string, is, wanted contents) {
 }
 
 // checkPlugin checks the archives of kubectl's plugin, and krew's manifest. The sources do not contain the man pages,
-// because the program writes them. So checkPlugin only checks that the man pages are the same in all archives.
+// because the program generates them. So checkPlugin only checks that the man pages are the same in all archives.
 func (r *released) checkPlugin() {
 	var pages contents
 	for _, platform := range platforms {

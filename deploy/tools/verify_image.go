@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// ownGoMod is the go.mod of these tools. It names the version of their certificates.
+// ownGoMod is the go.mod of these tools. It fixes the version of the certificates that the tools put into an image.
 //
 //go:embed go.mod
 var ownGoMod []byte
@@ -137,8 +137,8 @@ func (r *released) checkIndex(file string, read *unpacked) error {
 	return nil
 }
 
-// checkOneImage makes the files and the configuration of an image again from the released program. It compares them
-// with those of the image.
+// checkOneImage checks the image of one platform. From the released program, it makes the files and the configuration
+// again, and compares them with the files and the configuration in the image.
 func (r *released) checkOneImage(file, platform string, image v1.Image, known map[string]bool) error {
 	manifest, err := image.Manifest()
 	if err != nil {
@@ -227,8 +227,8 @@ func (r *released) readLayer(file, platform string, layer v1.Layer) ([]byte, []b
 	return is, roots, r.checkCertificates(file, roots)
 }
 
-// checkCertificates compares the image's certificates with those of these tools. If the release needs another version
-// of the certificates than these tools have, checkCertificates tells the user that it compared nothing.
+// checkCertificates compares the image's certificates with the certificates that these tools contain. If the sources of
+// the release fix another version of the certificates, checkCertificates tells the user that it compared nothing.
 func (r *released) checkCertificates(file string, roots []byte) error {
 	released, err := certificatesVersion(r.sources.files["deploy/tools/go.mod"])
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // checkBills checks the bill of materials of each program. The bill must list the crates that the program itself lists,
-// and each crate must have the checksum of its lock file.
+// and the checksum of each crate must equal the checksum in the lock file.
 func (r *released) checkBills() {
 	locks := map[string]lockFile{}
 	for _, part := range parts {
@@ -86,7 +86,8 @@ func (r *released) checkBill(platform string, locks map[string]lockFile) {
 	}
 }
 
-// checkPart compares the crates that a bill lists for a part with what the sources tell about this part.
+// checkPart checks the crates that a bill lists for a part: all required crates, and only possible dependencies of this
+// part (see graph).
 func (r *released) checkPart(file string, part part, listed []crate) {
 	known, err := r.sources.graph(part)
 	if err != nil {

@@ -83,7 +83,8 @@ func (r *released) equalsRepository(file string) error {
 	return nil
 }
 
-// checkTag compares the commit with the tag of the version. If the project signed the release, the tag must exist.
+// checkTag checks that the version's tag names the commit of the release. If the project signed the release, the tag
+// must exist.
 func (r *released) checkTag() error {
 	tag := "v" + r.version
 	text, err := r.git("rev-parse", "--verify", "--quiet", "refs/tags/"+tag+"^{commit}")

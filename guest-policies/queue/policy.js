@@ -81,8 +81,8 @@ export function translate(subject, env) {
     [`${volume}.resources.requests.storage`, from(spec.storage.size, 'spec.storage.size', 'settings.storageSize')],
     [`${volume}.storageClassName`, 'spec.storage.className'],
   ].map(([path, source]) => ({ manifest: 3, path, from: source }));
-  // Without the password or the extra configuration, the plan is incomplete. So the gates also hold back changes to
-  // running servers.
+  // Without the password or the extra configuration, the plan is incomplete. So its plan gates hold back every apply,
+  // not only the first.
   return { manifests, origins, env, gates, gatesHold: gates.length > 0, notes: notes(login) };
 }
 
@@ -137,7 +137,7 @@ function specOf(subject) {
   return value;
 }
 
-// Checks the type of each field, in the order of their names. Returns the spec with its defaults, or the first mistake.
+// Checks the types of all fields, in the order of the names. Returns the spec with its defaults, or the first mistake.
 function readSpec(object) {
   const given = object.spec ?? {};
   const text = { name: 'a string', is: (value) => typeof value === 'string' };
@@ -188,7 +188,7 @@ function check(object, spec) {
   if (wrong.length > 0) throw kaos.invalid(wrong);
 }
 
-// Reads the answers to the needs. `missing` is the object that the plan waits for.
+// Reads the answers to the needs. In the result, `missing` is a blocker: it names the object that the plan waits for.
 function found(subject, spec) {
   const answer = (id) => subject.found.find((it) => it.id === id)?.answer;
   return {

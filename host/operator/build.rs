@@ -33,7 +33,7 @@ pub(crate) struct Component {
     manifest: String,
 }
 
-/// An error is a text for the person who runs the build: no code handles the error.
+/// The error is a text, because only the person who runs the build reads it.
 pub(crate) type Result<T> = std::result::Result<T, String>;
 
 fn main() -> ExitCode {
@@ -80,7 +80,8 @@ fn build(workspace: &Path, policies: &[sources::Policy], target_dir: &Path) -> R
     policies.iter().zip(modules).map(|(policy, module)| embed::componentize(policy, &module)).collect()
 }
 
-/// Writes a file only if its content differs, so that cargo does not needlessly compile code that includes it.
+/// Writes a file only if its content differs, so that cargo does not needlessly recompile the code that includes the
+/// file.
 pub(crate) fn write_if_changed(path: &Path, content: &[u8]) -> Result<()> {
     if fs::read(path).is_ok_and(|old| old == content) {
         return Ok(());

@@ -1,6 +1,7 @@
 // Tests the console in a headless browser, on the demo's cluster: real clicks, the keyboard alone, changes while a page is
-// open, a policy that tries to inject markup, and accessibility. With KAOS_SCREENSHOTS=1, also writes the screenshots of
-// the documentation. With KAOS_CONSOLE_AGENTS=1000, also prints how soon the pages appear with 1,000 more Agents.
+// open, a policy that tries to inject markup, and accessibility. With KAOS_SCREENSHOTS=1, also writes the screenshots
+// of the documentation. With KAOS_CONSOLE_AGENTS=1000, also adds 1,000 Agents, and prints how soon the pages appear
+// then.
 //
 // |  node tests/console/run.mjs PROGRAM
 
@@ -60,7 +61,7 @@ async function test(name, run) {
   ended.push(name);
 }
 
-// Fails if axe finds a serious or critical problem of accessibility on the page.
+// Fails if the checker axe finds a serious or critical accessibility problem on the page.
 async function accessible(page) {
   for (const scheme of ['light', 'dark']) {
     await browser.scheme(scheme);
@@ -210,7 +211,7 @@ try {
   await test('a policy that tries to inject markup shows text', async () => {
     await create(TRICKS, 'tricks', 'Trick', 'one', { title: MARKUP });
     await create(TRICKS, 'tricks', 'Trick', 'two', { refused: true });
-    // The children of these objects never match a plan, so wait only until the policy serves.
+    // These objects never become settled, so wait only until the policy is active.
     const push = ['policy', 'push', join(folder, 'trickster/policy.js'), '--kubeconfig', kubeconfig, '--wait', 'active', '--timeout', '300'];
     const pushed = spawnSync(program, push);
     assert.equal(pushed.status, 0, `${pushed.stdout}${pushed.stderr}`);

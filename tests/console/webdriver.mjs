@@ -1,4 +1,4 @@
-// A browser that a test steers through ChromeDriver, by the WebDriver protocol.
+// A browser that a test controls through ChromeDriver, by the WebDriver protocol.
 
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -9,7 +9,7 @@ const PATIENCE = 60_000;
 const STARTED = /started successfully on port (\d+)/;
 export const KEYS = { tab: '\uE004', enter: '\uE007', control: '\uE009', end: '\uE010' };
 
-// Starts a program, and returns it with the first line that fits.
+// Starts a program. Returns the process, and the first line of its output that `fits` accepts.
 export async function started(program, args, fits, options = {}) {
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'], ...options });
   // End the program together with the test.
@@ -18,7 +18,7 @@ export async function started(program, args, fits, options = {}) {
     child.once('error', reject);
     child.once('exit', (code) => reject(new Error(`${program} ${args[0]} ended with ${code}`)));
   });
-  // After the start, the end of the program is no error.
+  // The program may end after it has printed that line.
   ended.catch(() => {});
   const lines = createInterface({ input: child.stdout });
   const line = new Promise((resolve) => lines.on('line', (text) => fits(text) && resolve(text)));
@@ -26,7 +26,7 @@ export async function started(program, args, fits, options = {}) {
 }
 
 export class Browser {
-  // Starts a headless browser. The browser finds no host but this machine.
+  // Starts a headless browser. The browser can resolve no host name, and can reach only this machine.
   static async start() {
     const { child, line } = await started('chromedriver', ['--port=0'], (text) => STARTED.test(text));
     const base = `http://127.0.0.1:${line.match(STARTED)[1]}`;
@@ -83,7 +83,8 @@ export class Browser {
     return this.script(`arguments[0](${expression})`);
   }
 
-  // Waits until the page has a text. Asks again and again, because a script that waits does not survive a navigation.
+  // Waits until the page has a text. Polls with short scripts, because a navigation would end a script that waits in
+  // the page.
   async has(text, selector = 'main') {
     const script = `const [text, selector] = arguments;
       return [...document.querySelectorAll(selector)].some((one) => one.innerText.includes(text));`;
@@ -127,7 +128,7 @@ export class Browser {
     return Buffer.from(await this.send('GET', '/screenshot'), 'base64');
   }
 
-  // Chooses a colour scheme, as the user's system does.
+  // Chooses the colour scheme that the browser reports to pages as the user's choice.
   scheme(value) {
     const params = { features: [{ name: 'prefers-color-scheme', value }] };
     return this.send('POST', '/goog/cdp/execute', { cmd: 'Emulation.setEmulatedMedia', params });

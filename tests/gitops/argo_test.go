@@ -11,13 +11,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// health is a health state of Argo CD. Both fields must be texts: Argo CD fails on a value of another type.
+// health is what Argo CD says about the health of an object. A script must return both fields as texts: Argo CD fails
+// on a value of another type.
 type health struct {
 	Status  string
 	Message string
 }
 
-// customizations returns the data of the patch in this file. The patch changes Argo CD's ConfigMap.
+// customizations returns the data of the patch in this file of deploy/argocd. A user applies this patch to Argo CD's
+// ConfigMap.
 func customizations(t *testing.T, file string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(root + "/deploy/argocd/" + file)
@@ -31,8 +33,8 @@ func customizations(t *testing.T, file string) map[string]string {
 	return patch.Data
 }
 
-// everyKind returns the script for all kinds. Argo CD accepts wildcards only in the value of the key
-// `resource.customizations`.
+// everyKind returns the health script that applies to all kinds of KAOS. Argo CD accepts wildcards only in the value of
+// the key `resource.customizations`.
 func everyKind(t *testing.T) string {
 	t.Helper()
 	var overrides map[string]map[string]string
@@ -43,7 +45,7 @@ func everyKind(t *testing.T) string {
 	return overrides["kaos.tools/*"]["health.lua"]
 }
 
-// eachKind returns the script of each kind.
+// eachKind returns the health scripts that apply to a single kind, by kind.
 func eachKind(t *testing.T) map[string]string {
 	t.Helper()
 	scripts := map[string]string{}

@@ -7,7 +7,7 @@ import (
 	kpt "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
 
-// Flux and Helm use a fork of kpt's library, so the test runs both libraries.
+// Flux and Helm use a fork of kpt's library kstatus, so the test runs both libraries.
 func TestFluxHelmAndKptGiveTheStatedVerdicts(t *testing.T) {
 	for _, one := range all(t) {
 		byKpt, err := kpt.Compute(one.Object)

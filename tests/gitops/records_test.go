@@ -1,8 +1,8 @@
-// Package gitops tests how the libraries of other tools judge the operator's objects. The libraries are kstatus of kpt,
+// Package gitops tests how the libraries of other tools judge the status of objects. The libraries are kstatus of kpt,
 // the fork of kstatus in Flux and Helm, and the Lua interpreter of Argo CD.
 //
-// The folder `recorded` contains objects that the suites of this repository recorded. Each record also has the expected
-// verdicts, which the author of the recording test wrote.
+// The folder `recorded` contains objects that other test suites of this repository recorded. Each record also has the
+// expected verdicts, which the author of the recording test wrote.
 package gitops
 
 import (
@@ -25,8 +25,8 @@ type record struct {
 	Object  *unstructured.Unstructured `json:"object"`
 }
 
-// records returns every recorded object. The file cases.json contains several records by name, and every other file
-// contains one.
+// records returns every recorded object. The file cases.json contains several records with their names. Every other
+// file contains one record, and its name is the name of the file.
 func records(t *testing.T) []record {
 	t.Helper()
 	files, err := filepath.Glob("recorded/*.json")
@@ -70,8 +70,8 @@ func parsed(t *testing.T, name string, text []byte) record {
 	return one
 }
 
-// newStatuses returns the status of a new object of each kind. As on an API server, the status comes from the
-// CustomResourceDefinitions: the default of the status, and the defaults of its fields.
+// newStatuses returns the status that an API server gives to a new object, for each kind. This status consists of
+// defaults in the CustomResourceDefinitions: the default of the status, and the defaults of its fields.
 func newStatuses(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	files, err := filepath.Glob(root + "/crds/generated/*.yaml")
@@ -105,8 +105,8 @@ func newStatuses(t *testing.T) map[string]map[string]any {
 	return statuses
 }
 
-// numbers converts the whole numbers in a status to int64, as in other unstructured objects. The YAML parser returns
-// float64.
+// numbers converts the whole numbers in a status to int64, as in other unstructured objects. The YAML parser returned
+// them as float64.
 func numbers(t *testing.T, status map[string]any) map[string]any {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Status", "status": status})
@@ -120,8 +120,8 @@ func numbers(t *testing.T, status map[string]any) map[string]any {
 	return object.Object["status"].(map[string]any)
 }
 
-// states returns a recorded object in further states, for example while it is being deleted. The verdicts about these
-// states do not depend on the conditions of the object.
+// states returns a recorded object in further states, for example while it is being deleted. In these states, the tools
+// must give the same verdict whatever the recorded conditions are.
 func states(t *testing.T, recorded record) []record {
 	t.Helper()
 	edited := recorded.Object.DeepCopy()

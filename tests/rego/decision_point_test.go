@@ -73,8 +73,8 @@ type podSpec struct {
 	} `json:"volumes"`
 }
 
-// envoy is the configuration of the plugin that answers the Gateway. It also makes a plugin that only stores this
-// configuration.
+// envoy is the configuration of the plugin that answers the Gateway. Its method New replaces this plugin by one that
+// only stores the configuration.
 type envoy struct {
 	Addr string `json:"addr"`
 	Path string `json:"path"`
@@ -144,9 +144,9 @@ func find(t *testing.T, all []manifest, kind, name string) manifest {
 	return all[at]
 }
 
-// mounted is a folder with the content of a ConfigMap, as Kubernetes mounts a ConfigMap: the files are links that lead
-// through the link `..data` into a hidden folder. To update all files at once, `write` replaces `..data` with one
-// rename.
+// mounted is a folder with the content of a ConfigMap, as Kubernetes mounts it. Each file is a link to a file in
+// `..data`, and `..data` is a link to a hidden folder. To update all files at once, `write` replaces the link `..data`
+// by one rename.
 type mounted struct {
 	t      *testing.T
 	folder string
@@ -199,15 +199,15 @@ func text(t *testing.T, path string) string {
 }
 
 // TestOPARunsWithTheArgumentsOfTheChart runs OPA with the arguments of the chart's Deployment kaos-pdp. OPA loads the
-// content that the Deployment mounts. The test asks OPA over HTTP. The decision point's image has a plugin that answers
-// the Gateway over gRPC. This plugin is not a part of OPA's library, so the test reads only the plugin's configuration.
+// files that the Deployment mounts. In the decision point's image, a plugin answers the Gateway over gRPC. OPA's
+// library does not contain this plugin, so the test asks OPA over HTTP, and checks only the plugin's configuration.
 func TestOPARunsWithTheArgumentsOfTheChart(t *testing.T) {
 	all := rendered(t)
 	pod := find(t, all, "Deployment", name).Spec.Template.Spec
 	container := pod.Containers[0]
 	volume, mount := pod.Volumes[0].ConfigMap, container.VolumeMounts[0]
 
-	// The Deployment must mount the ConfigMap that the operator writes, with all keys.
+	// The Deployment must mount the ConfigMap that the operator writes, and all keys of this ConfigMap.
 	if wanted := find(t, all, "ConfigMap", "kaos-operator-config").Data["AUTHZ_POLICY_CONFIGMAP_NAME"]; volume.Name != wanted {
 		t.Errorf("the Deployment mounts ConfigMap %s, and the operator writes %s", volume.Name, wanted)
 	}
@@ -253,7 +253,8 @@ func TestOPARunsWithTheArgumentsOfTheChart(t *testing.T) {
 	opa.SetArgs(arguments)
 	ended := make(chan error, 1)
 	go func() { ended <- opa.Execute() }()
-	// Send OPA the signal that ends a pod. Only OPA handles this signal in this process, so the test goes on.
+	// At the end, send this process the signal with which Kubernetes ends a pod. OPA runs in this process and handles the
+	// signal, so the signal ends OPA but not the test.
 	defer func() {
 		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
 			t.Error(err)
@@ -268,7 +269,7 @@ func TestOPARunsWithTheArgumentsOfTheChart(t *testing.T) {
 		for !holds() {
 			select {
 			case err := <-ended:
-				// OPA has ended, so the signal would now end this process.
+				// OPA has ended and no longer handles the signal, so the signal would end the test.
 				signal.Ignore(syscall.SIGTERM)
 				ended <- err
 				t.Fatalf("OPA ended before %s: %v", what, err)
@@ -320,7 +321,7 @@ func TestOPARunsWithTheArgumentsOfTheChart(t *testing.T) {
 		t.Errorf("an autonomous Agent may call its model: %v, and no other Agent: %v", allows(toModel), !allows(toPlain))
 	}
 
-	// A changed ConfigMap takes effect without a restart, even after a version that OPA could not load.
+	// A changed ConfigMap takes effect without a restart, even if OPA could not load the version before it.
 	grants := data["kaos"].(map[string]any)["grants"].(map[string]any)
 	grants["kaos://agent/team/watcher"] = []any{"kaos://agent/team/plain"}
 	policy.write(content())

@@ -1,7 +1,7 @@
 // Package rego tests the rules of the Gateway's decision point. Like the decision point, the tests evaluate the rules
-// with OPA's own library. The data in data.json are those that the policy `authorization` makes for a team of Agents.
-// The tests replace the keys in these data, and add an Agent. All paths come from rendered routes: a test of the
-// operator writes routes.json.
+// with OPA's own library. The file data.json contains the data that the policy `authorization` makes for a team of
+// Agents. The tests replace the signing keys in these data, and add an Agent. The file routes.json contains the paths
+// of rendered routes, and a test of the operator writes it.
 package rego
 
 import (
@@ -41,7 +41,7 @@ var (
 	toNotes   = to("memorystore/team/notes") + "/v1/recall"
 )
 
-// routesByTarget returns the path of each rendered route, by the resource to which the route leads.
+// routesByTarget returns the path of each rendered route. The key is the resource to which the route leads.
 func routesByTarget() map[string]string {
 	rendered, err := os.ReadFile("routes.json")
 	if err != nil {
@@ -124,8 +124,8 @@ type point struct {
 	query rego.PreparedEvalQuery
 }
 
-// dataWithKeys returns the content of data.json with these keys. It adds an Agent that does not use the identity of its
-// ServiceAccount.
+// dataWithKeys returns the content of data.json with these signing keys of the issuers `cluster` and `people`. It adds
+// an Agent that does not use the identity of its ServiceAccount.
 func dataWithKeys(t *testing.T, ofCluster, ofPeople *rsa.PrivateKey) map[string]any {
 	t.Helper()
 	known, err := os.ReadFile("data.json")
@@ -149,7 +149,7 @@ func dataWithKeys(t *testing.T, ofCluster, ofPeople *rsa.PrivateKey) map[string]
 	return data
 }
 
-// decisionPoint returns a decision point that trusts these keys.
+// decisionPoint returns a decision point with the data of data.json, which trusts these signing keys.
 func decisionPoint(t *testing.T, ofCluster, ofPeople *rsa.PrivateKey) point {
 	t.Helper()
 	return decisionPointWith(t, dataWithKeys(t, ofCluster, ofPeople))
@@ -197,7 +197,7 @@ func (p point) allows(path string, headers map[string]string) bool {
 	return allowed
 }
 
-// outside returns the headers of a request from outside with this token.
+// outside returns the headers of a request from outside of the cluster, with this token.
 func outside(token string) map[string]string {
 	return map[string]string{"authorization": "Bearer " + token}
 }

@@ -1,5 +1,5 @@
-//! Reads the blocks of commands on a documentation page. A block begins with `sh` and a word. Tests select blocks by
-//! this word.
+//! Reads the blocks of commands on a documentation page. The first line of a block names the language `sh` and then a
+//! word. Tests select blocks by this word.
 
 use std::path::Path;
 

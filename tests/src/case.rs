@@ -16,9 +16,9 @@ pub struct Case {
     pub about: About,
     /// All applied objects, in the order in which tests apply them.
     pub input: Vec<Value>,
-    /// The objects that a test applies a second time, with changes.
+    /// The objects of the case's update, which a test applies after the input.
     pub update: Vec<Value>,
-    /// The pods that become ready before the second apply, and the pods that become ready after it.
+    /// The pods that become ready before the update, and the pods that become ready after it.
     pub readiness: Readiness,
     /// The operator's environment.
     pub environment: BTreeMap<String, String>,
@@ -29,11 +29,11 @@ pub struct Case {
 /// The content of `case.yaml`.
 #[derive(Deserialize)]
 pub struct About {
-    /// The objects with children and status to compare, as `Kind/name`.
+    /// The objects whose children and status a test compares, as `Kind/name`.
     pub primary: Vec<String>,
     profile: String,
-    /// Describes the deliberate deviation from the recording. The deviation is either a patch in `desired.yaml`, or an
-    /// entry in `conditions`.
+    /// Describes how this operator deliberately deviates from the recording. The deviation itself is either a patch in
+    /// `desired.yaml`, or an entry in `conditions`.
     #[serde(default)]
     pub desired: Option<String>,
     /// Why an author wrote the case by hand. Recorded cases lack this field.
@@ -43,7 +43,7 @@ pub struct About {
     /// conditions, because the Go operator has no conditions.
     #[serde(default)]
     pub conditions: BTreeMap<String, String>,
-    /// Further objects to compare, in addition to the children of the objects in the field `primary`.
+    /// Further children, as `Kind/name`. A test also compares all children of their owners.
     #[serde(default, rename = "alsoRecord")]
     pub also_record: Vec<String>,
 }
@@ -88,7 +88,7 @@ pub fn all() -> Result<Vec<Case>> {
     folders.into_iter().map(|folder| load(folder, &profiles)).collect()
 }
 
-/// Returns the cases for tests that create the state of the Go operator on a real API server. Each of these cases has a
+/// Returns the cases for tests that recreate on a real API server what the Go operator left. Each of these cases has a
 /// Deployment and no deviation, uses the default environment, and applies its objects only once.
 pub fn left_by_go() -> Result<Vec<Case>> {
     let environment = default_environment()?;

@@ -1,4 +1,4 @@
-//! Default policies that a version of the operator brings along.
+//! Builds default policies for tests, as other versions of the operator could contain them.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::shipped;
 pub fn default_policy(component: &[u8], file: &str) -> Result<DefaultPolicy> {
     let file = PolicyFile::parse(file)?;
     let inner = gate::Candidate { bytes: component.to_vec(), file: file.clone(), ..gate::Candidate::default() };
-    // The loader compiles an embedded component in this process, and any other component in a compile child.
+    // Declare the component as embedded, so that the loader compiles it in this process instead of in a compile child.
     let candidate = Candidate { origin: ComponentOrigin::Embedded, inner };
     let policy = Loader::cached(sample_cluster())?.check(&candidate).result?;
     let (name, component) = (policy.id().name.clone(), Some(PolicyCode::component(component.to_vec())));

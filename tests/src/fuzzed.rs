@@ -1,10 +1,11 @@
-//! The functions that the fuzz targets in `tests/fuzz` call. `cargo test` also runs these functions on the corpora.
+//! The functions that the fuzz targets in `tests/fuzz` call. `cargo test` also calls these functions with the inputs in
+//! `tests/fuzz/corpus`.
 
 use kaos_policy::gate::{Bounds, Inspection, LoadError, inspect, unpacked};
 use kaos_policy_sdk::patch::{self, Schema};
 use serde_json::Value;
 
-/// Loads any bytes as a policy, compressed or not, but does not compile the policy. Returns a result or a typed error.
+/// Decompresses and inspects any bytes as a component, but does not compile them. Returns the result or a typed error.
 ///
 /// # Panics
 /// If the bytes break an invariant.
@@ -18,7 +19,7 @@ pub fn loader(data: &[u8]) -> Result<Inspection, LoadError> {
 }
 
 /// Reads two lines of JSON as a base and a patch, and merges them. If the result is an object, an empty patch must not
-/// change this object. This is only possible if the merge leaves no directive and no null in the object.
+/// change this object: otherwise the merge left a directive or a null in it.
 ///
 /// # Panics
 /// If the data break an invariant.

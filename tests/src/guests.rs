@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, ensure};
 use wit_component::ComponentEncoder;
 
-/// Builds a folder of the repository for Wasm. Returns the Wasm module with this name.
+/// Builds the Rust package in a folder of the repository for Wasm. Returns the Wasm module with this name.
 pub fn build(folder: &str, arguments: &[&str], module: &str) -> Result<Vec<u8>> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let target = top.join("target/tmp/guests");
@@ -30,13 +30,14 @@ pub fn component(module: &[u8]) -> Result<Vec<u8>> {
     ComponentEncoder::default().module(module)?.validate(true).encode()
 }
 
-/// Returns an example of the SDK: a policy, or an overlay over the policy of Agents.
+/// Returns an example of the SDK as a component: a policy, or an overlay over the policy of Agents.
 pub fn example(name: &str) -> Result<Vec<u8>> {
     let arguments = ["--package", "kaos-policy-sdk", "--example", name];
     component(&build("guest-policies", &arguments, &format!("examples/{name}.wasm"))?)
 }
 
-/// Returns the overlay that changes the registry of every image. `policy new --overlay` starts with this overlay.
+/// Returns the overlay that changes the registry of every image. The command `policy new --overlay` uses this overlay
+/// as its template.
 pub fn mirror() -> Result<Vec<u8>> {
     component(&build("guest-policies", &["--package", "mirror-overlay"], "mirror_overlay.wasm")?)
 }
@@ -52,7 +53,7 @@ pub fn hostile(mode: &str) -> Result<Vec<u8>> {
     component(&told(built, "MODE=", 35, mode)?)
 }
 
-/// Writes `text` into the bytes of a module, after the bytes `mark`. The module reserves `room` bytes after `mark`.
+/// Writes `text` into the bytes of a module, after the bytes `mark`. The module has `room` bytes for `text` there.
 pub fn told(module: &[u8], mark: &str, room: usize, text: &str) -> Result<Vec<u8>> {
     let at = module.windows(mark.len()).position(|window| window == mark.as_bytes());
     let from = at.with_context(|| format!("the guest does not contain the bytes {mark}"))? + mark.len();

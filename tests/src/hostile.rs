@@ -1,4 +1,4 @@
-//! Invalid and extreme objects, and the checks of the policies' answers to these objects.
+//! Makes invalid and extreme objects, and checks the policies' answers to these objects.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::typed;
 
-/// A policy with one of its samples. The sample sets many fields of its container and its pod.
+/// A policy, and one of its samples with many additional fields for the container and the pod.
 pub struct Subject {
     renderer: Renderer,
     lookup: Fixed,
@@ -19,7 +19,7 @@ pub struct Subject {
     pub object: Value,
 }
 
-/// Returns those samples of the policies that get a plan at once, because they need no other object.
+/// Returns the samples of the policies, but only those that get a plan although the test adds no further object.
 pub fn subjects(policies: &[Arc<Policy>]) -> Result<Vec<Subject>> {
     let served = vec![ResourceType::new("gateway.networking.k8s.io/v1", "HTTPRoute")];
     let mut subjects = Vec::new();
@@ -40,7 +40,7 @@ pub fn subjects(policies: &[Arc<Policy>]) -> Result<Vec<Subject>> {
     Ok(subjects)
 }
 
-/// Sets each field of an object that the policy copies into the Deployment.
+/// Sets those fields of an object that the policy copies into the Deployment.
 fn talkative(object: &mut Value) {
     let container = json!({
         "command": ["run"], "args": ["--fast"], "workingDir": "/w",
@@ -167,7 +167,7 @@ fn collect(value: &Value, here: &mut Vec<String>, found: &mut Vec<Vec<String>>) 
     }
 }
 
-/// Puts a value at an existing path.
+/// Replaces the value at an existing path.
 pub fn put(object: &mut Value, path: &[String], value: Value) {
     let place = path.iter().try_fold(object, |value, key| match value {
         Value::Array(items) => items.get_mut(key.parse::<usize>().ok()?),

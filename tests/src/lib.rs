@@ -1,4 +1,4 @@
-//! Code that the suites share: recorded cases, stages on which to run cases, and functions that mask values before a
+//! Code that the test suites share: recorded cases, the stage that runs them, and functions that mask values before a
 //! test compares two objects.
 
 pub mod blocks;

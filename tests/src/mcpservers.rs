@@ -28,7 +28,7 @@ const NAME: &str = "mcpserver";
 pub fn load(form: CodeForm, bytes: Vec<u8>) -> Arc<Policy> {
     let file = PolicyFile::parse(include_str!("../../guest-policies/mcpserver/policy.yaml")).unwrap();
     let inner = gate::Candidate { form, bytes, file, ..gate::Candidate::default() };
-    // The loader compiles an embedded component in this process, and any other component in a compile child.
+    // Declare the component as embedded, so that the loader compiles it in this process instead of in a compile child.
     let candidate = Candidate { origin: ComponentOrigin::Embedded, inner };
     Loader::cached(Cluster::default()).unwrap().accepting_all().check(&candidate).result.unwrap()
 }
@@ -86,7 +86,7 @@ pub fn same_answers(policy: &Arc<Policy>) {
     assert!(compared > 30, "only {compared} cases were compared");
 }
 
-/// An `MCPServer` without a recorded case: an item of `tests/golden/mcpservers.yaml`.
+/// An `MCPServer` for which no recorded case exists: an item of `tests/golden/mcpservers.yaml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Input {
@@ -95,13 +95,13 @@ struct Input {
     /// Settings that differ from the defaults.
     #[serde(default)]
     settings: Map<String, Value>,
-    /// The text of the registry in the cluster.
+    /// The content of the registry of runtimes in the cluster.
     #[serde(default)]
     registry: Option<String>,
     /// The reason why the policy cannot read the registry.
     #[serde(default)]
     forbidden: Option<String>,
-    /// Whether the cluster lacks all optional types.
+    /// Whether the cluster serves none of the optional types.
     #[serde(default)]
     unserved: bool,
     /// Texts that the answers of the policy in Rust must contain.
@@ -140,7 +140,7 @@ impl Input {
     }
 }
 
-/// Removes the YAML library's own words from a refusal, because each language uses a different library.
+/// Removes the YAML library's error message from a refusal, because each language uses a different library.
 fn without_words(refusal: Refusal) -> Refusal {
     let Refusal::Waiting(mut blockers) = refusal else { return refusal };
     for blocker in &mut blockers {
@@ -152,7 +152,7 @@ fn without_words(refusal: Refusal) -> Refusal {
     Refusal::Waiting(blockers)
 }
 
-/// Returns all answers of the policy.
+/// Returns the policy's answers to all calls of a pass.
 #[allow(clippy::unwrap_used, reason = "a test whose policy fails has failed")]
 fn answers(code: &dyn Code, subject: &Subject) -> Vec<String> {
     let mut sandbox = code.open(&Limits::default()).unwrap();
@@ -183,7 +183,7 @@ pub fn same_answers_to_inputs(policy: &Policy) {
     for input in inputs {
         let subject = input.subject(rust);
         let wanted = answers(rust.code(), &subject);
-        // The debug form of a text has an escape before each quote.
+        // The debug form of a text has a backslash before each quote. Remove the backslashes.
         let shown = wanted.join("\n").replace("\\\"", "\"");
         for text in &input.shows {
             assert!(shown.contains(text), "{}: no {text} in {shown}", input.name);

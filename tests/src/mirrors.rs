@@ -1,5 +1,5 @@
-//! Checks that an overlay of `policy new --overlay` amends the plan of every recorded case like the template in Rust,
-//! byte for byte. Each language of overlays has such a template.
+//! Checks that the template of `policy new --overlay` in another language amends the plan of every recorded case like
+//! the template in Rust, byte for byte.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 
 use crate::{case, play, policies};
 
-/// A default policy. Lets both overlays amend each plan of this policy, and compares the amended plans.
+/// A default policy. Lets two overlays amend each plan of this policy, and compares the amended plans: the template in
+/// Rust, and the field `overlay`.
 struct Below {
     policy: Arc<Policy>,
     overlay: Arc<Policy>,
@@ -37,7 +38,7 @@ fn amended_by_rust(subject: &Subject, plan: &Plan, settings: &Value) -> Vec<Stri
     Mirror::amend(&subject, below).unwrap().manifests
 }
 
-/// Asks an overlay for all answers of a pass, and returns the amended plan.
+/// Makes all calls of a pass to an overlay, and returns the amended plan.
 ///
 /// # Panics
 ///

@@ -1,8 +1,8 @@
-//! Removes identifiers and values that an API server adds. So a test can compare a rendered object with an object from
-//! an API server.
+//! Removes from an object the identifiers and values that an API server adds. So a test can compare a rendered object
+//! with an object from an API server.
 //!
-//! The module removes every field that equals the server's default, even if a user wrote the field. Tests call the same
-//! functions for both objects.
+//! The functions remove every field that equals the server's default, even if a user wrote the field. So a test must
+//! call the same function for both objects.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! Writes the figures of benches into the performance page. Each bench has a section between two comments.
+//! Writes the tables of benches into the performance page. On the page, two comments mark the section of each bench.
 
 use std::{env, fs, path::Path, process::ExitCode};
 
@@ -19,7 +19,7 @@ pub fn publish(section: &str, table: &str) -> anyhow::Result<()> {
     fs::write(&page, put(&text, section, table)?).with_context(|| page.display().to_string())
 }
 
-/// Prints the exceeded bounds. Returns the bench's exit code.
+/// Prints a message for each bound that the bench exceeded. Returns the bench's exit code.
 pub fn verdict(missed: &[String]) -> ExitCode {
     for missed in missed {
         eprintln!("missed: {missed}");

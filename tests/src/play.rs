@@ -44,7 +44,7 @@ pub fn play(case: &Case, wanted: &Value, renderers: BTreeMap<String, Renderer>) 
     stage.settle()?;
     let children: Vec<Key> = primaries.iter().flat_map(|primary| stage.children_of(primary)).map(|c| key(&c)).collect();
     for object in &case.update {
-        // Skip edits of children: the operator treats such an edit as drift, and its next pass restores the plan.
+        // Skip updates that edit a child: the operator would treat such an edit as drift, and would restore the plan.
         if !children.contains(&key(object)) {
             stage.apply(object);
             stage.settle()?;
@@ -82,8 +82,8 @@ fn conditions(status: &Value) -> BTreeMap<String, String> {
     all.map(|condition| (text(&condition["type"]), text(&condition["status"]))).collect()
 }
 
-/// Converts a child to the format of the recordings. Of the API server's defaults, the recordings contain only the
-/// number of replicas.
+/// Converts a child to the format of the recordings. The recordings contain none of the API server's defaults, except
+/// for the number of replicas.
 pub fn recorded_form(child: Value) -> Value {
     let mut child = normalize::stripped(child);
     if child["kind"] == "Deployment" && child["spec"].get("replicas").is_none() {
@@ -92,7 +92,8 @@ pub fn recorded_form(child: Value) -> Value {
     child
 }
 
-/// Removes allowed additions from `ours`: labels and annotations of children, and fields of a status.
+/// Removes from `ours` what this operator may add to the recording: labels and annotations of children, and fields of a
+/// status.
 pub fn without_additions(ours: &mut Value, wanted: &Value) {
     let wanted_children = wanted["children"].as_array().cloned().unwrap_or_default();
     for child in ours["children"].as_array_mut().into_iter().flatten() {

@@ -47,8 +47,8 @@ pub fn native() -> Result<Vec<Arc<Policy>>> {
     native_reading(&[])
 }
 
-/// Returns the default policies as native code. These policies can read `namespaces` when they answer for an object in
-/// the operator's namespace.
+/// Returns the default policies as native code. These policies can read objects in `namespaces` when they answer for an
+/// object in the operator's namespace.
 pub fn native_reading(namespaces: &[&str]) -> Result<Vec<Arc<Policy>>> {
     let admit = |(code, text): (Native, &str)| {
         let mut file = PolicyFile::parse(text)?;
@@ -59,7 +59,8 @@ pub fn native_reading(namespaces: &[&str]) -> Result<Vec<Arc<Policy>>> {
     natives().into_iter().map(admit).collect()
 }
 
-/// Returns the default policies as components that passed the whole gate. Compiles each component once per process.
+/// Returns the default policies as components that passed all checks of the gate. Compiles each component once per
+/// process.
 pub fn wasm() -> Result<Vec<Arc<Policy>>> {
     static COMPILED: OnceLock<Vec<Arc<Policy>>> = OnceLock::new();
     if let Some(compiled) = COMPILED.get() {
@@ -85,7 +86,7 @@ pub fn renderers_with(policies: &[Arc<Policy>], layers: &[Layer]) -> Result<BTre
     renderers_serving(policies, layers, &[])
 }
 
-/// Returns a renderer for each kind, with these settings, for a cluster that also serves `further` types.
+/// Returns a renderer for each kind, with these settings, for a cluster that serves HTTPRoutes and the types `further`.
 pub fn renderers_serving(
     policies: &[Arc<Policy>],
     layers: &[Layer],

@@ -1,4 +1,4 @@
-//! Wraps policies to record the exact bytes of every answer before the host processes the answer.
+//! Wraps policies, and records every answer of a policy byte for byte, before the host processes the answer.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +27,7 @@ impl Answers {
     }
 }
 
-/// Wraps policies, and returns the record of their answers.
+/// Wraps policies. Returns the wrapped policies, and the record of their answers.
 pub fn recording(policies: Vec<Arc<Policy>>) -> anyhow::Result<(Vec<Arc<Policy>>, Answers)> {
     let answers = Answers::default();
     let recorded = |policy: Arc<Policy>| {

@@ -1,4 +1,4 @@
-//! Builds packages for tests, and variants of components.
+//! Builds packages for tests, and components with other bytes but the same behaviour.
 
 use std::io::Write as _;
 

@@ -1,8 +1,9 @@
 //! A minimal operator that runs passes over objects in memory until nothing changes.
 //!
-//! The stage imitates the cluster in which the Go operator was recorded: children appear, and pods become ready on
-//! request. The stage runs the real pass on every object. Each manifest must fit the complete type of its kind. The
-//! stage does not add an API server's defaults, so tests remove these defaults with [`crate::normalize`].
+//! The stage imitates the cluster on which the Go operator was recorded: applied children exist at once, and pods
+//! become ready when the test says so. The stage renders and assesses every object with the host's own code. Each
+//! manifest must fit the complete type of its kind. The stage does not add an API server's defaults, so tests remove
+//! these defaults with [`crate::normalize`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,13 +19,13 @@ use crate::typed;
 /// The kind and the name of an object. A stage has only one namespace.
 pub type Key = (String, String);
 
-/// A cluster in memory, with the policies for its objects.
+/// A cluster in memory, with a renderer for each kind of object.
 pub struct Stage {
     renderers: BTreeMap<String, Renderer>,
     objects: BTreeMap<Key, Value>,
     children: BTreeMap<Key, Value>,
-    /// The objects with a plan that the stage has applied at least once. For these objects, plan gates have no effect
-    /// any more.
+    /// The objects for which the stage has already applied a plan. For these objects, plan gates have no effect any
+    /// more.
     applied: BTreeSet<Key>,
     /// The statuses of Deployments by name. A Deployment without an entry has the status that `started` returns.
     deployments: BTreeMap<String, Value>,
@@ -37,14 +38,14 @@ pub struct Stage {
     pub variables: BTreeSet<MappedVariable>,
 }
 
-/// A variable that a plan gives to pods.
+/// An environment variable that a plan gives to pods.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MappedVariable {
     /// The kind of the object.
     pub kind: String,
     /// The variable's name.
     pub name: String,
-    /// The path from which the value comes.
+    /// The origin of the value.
     pub origin: String,
 }
 

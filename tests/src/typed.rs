@@ -1,4 +1,4 @@
-//! Checks manifests against Kubernetes' types. Each check reads a manifest into the Rust type of its kind, and writes
+//! Checks manifests against Kubernetes' types. Each check parses a manifest as the Rust type of its kind, and writes
 //! the result as JSON again.
 
 use anyhow::{Context, Result, bail, ensure};
@@ -9,13 +9,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Checks that the manifest can be read as the type of its kind.
+/// Checks that the manifest can be parsed as the Rust type of its kind.
 pub fn readable(manifest: &Value) -> Result<()> {
     read_and_written(manifest).map(drop)
 }
 
-/// Checks that reading and writing the manifest loses no field. This proves that the Rust type of the manifest's kind
-/// has every field of the manifest.
+/// Checks that parsing and writing the manifest loses no field. So the Rust type of the manifest's kind has every field
+/// of the manifest.
 pub fn lossless(manifest: &Value) -> Result<()> {
     let written = read_and_written(manifest)?;
     nothing_lost(manifest, &written, "")
@@ -44,8 +44,8 @@ fn through<T: DeserializeOwned + Serialize>(manifest: &Value) -> Result<Value> {
     Ok(serde_json::to_value(typed)?)
 }
 
-/// Checks that `after` contains every field of `before`. Accepts that writing turns quantities into strings and removes
-/// nulls.
+/// Checks that `after` contains every field of `before`. Accepts two differences: quantities that became strings, and
+/// missing nulls.
 fn nothing_lost(before: &Value, after: &Value, path: &str) -> Result<()> {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {

@@ -1,5 +1,5 @@
-//! Recorded statuses, and the verdict that tools such as Flux and Argo CD must give on each status. `tests/gitops`
-//! gives these records to the tools' own libraries.
+//! Records statuses of objects, each with the verdict that tools such as Flux and Argo CD must give on it. The tests in
+//! `tests/gitops` check these verdicts with the tools' own libraries.
 
 use std::{fs, path::PathBuf};
 
@@ -10,7 +10,7 @@ pub fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/gitops/recorded"))
 }
 
-/// The verdict on an object that tools such as Flux and Argo CD give.
+/// The verdict that tools such as Flux and Argo CD must give on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The object is in the wanted state.
@@ -40,7 +40,7 @@ impl Verdict {
         }
     }
 
-    /// Returns a record with the parts of the object that tools read, and with the verdicts of the tools.
+    /// Returns a record: the parts of the object that tools read, and the verdict in the words of each tool.
     pub fn record(self, object: &Value) -> Value {
         json!({"kstatus": self.kstatus(), "argo": self.argo(), "object": looked_at(object)})
     }
@@ -71,8 +71,8 @@ fn looked_at(object: &Value) -> Value {
     })
 }
 
-/// Replaces the name of each revision by the name of its ConfigMap. A revision's name ends with a digest of the
-/// component, and this digest differs between compilers.
+/// Removes the digest at the end of each revision's name. The digest depends on the component, which differs between
+/// compilers.
 fn drop_digests(text: &mut Value) {
     const DIGITS: usize = 12;
     let is_digest = |end: &str| end.len() == DIGITS && end.bytes().all(|byte| byte.is_ascii_hexdigit());

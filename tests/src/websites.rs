@@ -1,5 +1,5 @@
-//! Objects for the template of `policy new`, and the check that two implementations of the template give the same
-//! answers to them, byte for byte. Each language of policies has such an implementation.
+//! Checks that the templates of `policy new` in two languages give the same answers, byte for byte. Also builds the
+//! objects for this check.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 #[allow(clippy::unwrap_used, reason = "a test without its policy has failed")]
 pub fn load(form: CodeForm, bytes: Vec<u8>) -> Arc<Policy> {
     let inner = gate::Candidate { form, bytes, ..gate::Candidate::default() };
-    // The loader compiles an embedded component in this process, and any other component in a compile child.
+    // Declare the component as embedded, so that the loader compiles it in this process instead of in a compile child.
     let origin = ComponentOrigin::Embedded;
     Loader::cached(sample_cluster()).unwrap().accepting_all().check(&Candidate { origin, inner }).result.unwrap()
 }
@@ -40,7 +40,7 @@ pub fn subject(metadata: &Value, spec: &Value) -> Subject {
     }
 }
 
-/// Returns the metadata of the usual Website.
+/// Returns the metadata that most Websites of the tests have.
 pub fn blog() -> Value {
     json!({"name": "blog", "namespace": "default"})
 }
@@ -66,10 +66,10 @@ fn subjects() -> Vec<Subject> {
     subjects
 }
 
-/// The answers to `map-env` and `translate`.
+/// The answers of a policy to the functions `map-env` and `translate`.
 pub type Planned = Result<(Vec<EnvVar>, Result<Plan, Refusal>), Refusal>;
 
-/// Asks for the mapping and the plan.
+/// Asks a policy for the mapping and the plan.
 ///
 /// # Panics
 ///

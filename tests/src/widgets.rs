@@ -1,4 +1,4 @@
-//! Widgets: a kind for which the host has no code, and editions of its policy.
+//! Widgets, which are objects of a kind that no default policy claims, and editions of their policy.
 
 use std::sync::OnceLock;
 
@@ -18,11 +18,11 @@ fn module() -> Result<&'static [u8]> {
     Ok(MODULE.get_or_init(|| module))
 }
 
-/// Returns an edition of the Widgets' policy. `edition` is a digit and a word for special behaviour. Most words make
-/// the edition fail on fragile Widgets. With `and kites`, the policy also claims Kites. With `breaks at N`, where N is
-/// a digit, the policy makes an invalid plan for size N. With `keeps`, the policy adds a second ConfigMap, and traps on
-/// fragile Widgets. With `renames`, the policy writes the value of the first edition under another key, and refuses
-/// fragile Widgets.
+/// Returns an edition of the Widgets' policy, as a component. `edition` is a digit, which is the version, and a word
+/// for special behaviour. Most words make the edition fail on fragile Widgets (`fragile: true`). With `and kites`, the
+/// policy also claims Kites. With `breaks at N`, where N is a digit, the policy makes an invalid plan for size N. With
+/// `keeps`, the policy adds a second ConfigMap, and traps on fragile Widgets. With `renames`, the ConfigMap has the
+/// value of the first edition under another key, and the policy refuses fragile Widgets.
 pub fn component(edition: &str) -> Result<Vec<u8>> {
     guests::component(&guests::told(module()?, "EDITION=", 32, edition)?)
 }

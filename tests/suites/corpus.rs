@@ -1,5 +1,5 @@
-//! Runs every file of `tests/fuzz/corpus` through the function that the fuzzer calls. The corpus contains the fuzzer's
-//! first inputs, and inputs that the fuzzer found. The function must return a result for each input.
+//! Calls the functions that the fuzzer calls, with every file of `tests/fuzz/corpus`. The corpus contains inputs with
+//! which the fuzzer starts, and inputs that it found. The functions must not panic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
@@ -22,7 +22,7 @@ fn the_loader_answers_every_file_of_its_corpus() {
     each("loader", |data| drop(fuzzed::loader(data)));
 }
 
-/// A fuzzer finds more when it starts with a valid input instead of random bytes.
+/// Checks this because a fuzzer finds more when it starts with a valid input instead of random bytes.
 #[test]
 fn the_corpus_of_the_loader_has_a_valid_policy_and_a_valid_overlay() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/loader");

@@ -1,8 +1,8 @@
-//! Records the status of every recorded case with the verdict that other tools must give. `tests/gitops` compares these
-//! verdicts with the tools' own libraries.
+//! Writes a record of each object in the recorded cases: its status, and the verdict that other tools must give on it.
+//! `tests/gitops` checks these verdicts with the tools' own libraries.
 //!
-//! The phase in the Go operator's recording determines the verdict. `DIFFERENT` lists the cases in which the host
-//! reports another state.
+//! The phase in the Go operator's recording determines the verdict. The constant `DIFFERENT` lists the objects for
+//! which this operator reports another state.
 
 use kaos_tests::case;
 use kaos_tests::play;

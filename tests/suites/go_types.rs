@@ -53,8 +53,8 @@ impl Types {
         }
     }
 
-    /// Returns the struct tag of an optional field. Only texts can be optional, because the empty text of Go stands for
-    /// a missing value.
+    /// Returns the struct tag of an optional field. Only text fields can be optional, because an empty text stands for
+    /// a missing value in Go.
     fn tag(&self, of: &Type) -> &'static str {
         let Type::Id(id) = of else { return "" };
         let TypeDefKind::Option(inner) = &self.0.definition(*id).kind else { return "" };
@@ -64,7 +64,7 @@ impl Types {
 
     fn record(&self, name: &str, fields: &[Field]) -> String {
         let mut text = format!("type {name} struct {{\n");
-        // gofmt aligns the types of fields on consecutive lines, and a comment ends a group of such lines.
+        // Collect fields on consecutive lines: gofmt aligns the types of such fields. A comment ends the group.
         let mut group: Vec<&Field> = Vec::new();
         let flush = |text: &mut String, group: &mut Vec<&Field>| {
             let width = group.iter().map(|field| exported(&field.name).len()).max().unwrap_or_default();

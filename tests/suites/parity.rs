@@ -1,4 +1,4 @@
-//! The default policies behave like KAOS's Go operator, except for the deviations that a case describes.
+//! Checks that the default policies behave like KAOS's Go operator, except for the deviations that a case describes.
 //!
 //! The test runs every case twice: with the policies compiled into this test, and with the components in the operator's
 //! binary. Both runs must return equal bytes. If a case must deviate from the recording, its author writes the
@@ -16,14 +16,15 @@ use kaos_tests::recorder::{self, Answers};
 use serde_json::Value;
 use similar::TextDiff;
 
-/// The cases that depend on an API server or on a write. This test has no API server, so it cannot check these cases.
+/// The cases whose result depends on an API server or on a write. This test has no API server, so it skips these cases.
 const ONLINE: [(&str, &str); 1] = [(
     "agent-adopt-foreign-same-labels",
     "the operator decides only at the apply whether to take over the foreign \
         object",
 )];
 
-/// The cases whose deliberate deviation another test checks. Each entry names this other test.
+/// The cases whose deliberate deviation another test checks. Each entry has the name of a case, and describes the other
+/// test.
 const ELSEWHERE: [(&str, &str); 3] = [
     (
         "agent-adopt-foreign-same-labels",
@@ -141,7 +142,8 @@ fn native_and_wasm_policies_give_the_same_bytes() {
     }
 }
 
-/// A policy uses equal fuel on every machine, so only a change of the policies can need more fuel.
+/// Fails if a case needs a tenth more fuel than recorded. A policy uses equal fuel on every machine, so only a change
+/// of the policies can need more.
 #[test]
 fn no_case_takes_a_tenth_more_fuel_than_accepted() {
     let path = case::golden().join("fuel.json");

@@ -1,6 +1,6 @@
 //! Tests which values the operator accepts for the settings of the default policies. The operator refuses a value that
-//! an API server or the guard would reject, and names the setting. An annotation of an object cannot set a setting that
-//! gives a pod more privileges.
+//! an API server or the guard would reject, and names the setting. A user cannot change a setting that gives a pod more
+//! privileges by an annotation of an object.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn refused(policy: &str, path: &str, value: &Value) -> Vec<String> {
     }
 }
 
-/// The policies. Each entry has the name of a policy, and the prefix of the settings for its pods.
+/// The policies. Each entry has the name of a policy, and a prefix of its settings for pods.
 const SERVERS: [(&str, &str); 5] =
     [("agent", ""), ("mcpserver", ""), ("memorystore", ""), ("modelapi", "proxy."), ("modelapi", "hosted.")];
 
@@ -145,7 +145,8 @@ fn no_annotation_raises_a_pods_privileges() {
     }
 }
 
-/// Renders an Agent with a ServiceAccount and these settings. A flag of the operator refuses privileges to users.
+/// Renders an Agent that uses a ServiceAccount, with these settings, and with the flag that forbids privileges to
+/// users.
 fn with_account(layers: &[Layer]) -> Verdict {
     let policies = policies::native().expect("the policies describe themselves");
     let policy = policies.iter().find(|it| it.id().name == "agent").expect("a default policy has this name");

@@ -1,6 +1,6 @@
-//! The chart's admission policies warn only about values that the default policies refuse or ignore. Each CEL rule
-//! repeats a check of a policy, so this test compares the rule with the policy. The e2e suite shows that an API server
-//! issues the warnings.
+//! Checks that the chart's admission policies warn only about values that the default policies refuse or ignore. Each
+//! CEL rule repeats a check of a policy, so this test compares the rule with the policy. The e2e suite shows that an
+//! API server issues the warnings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,8 +25,8 @@ fn rules(resource: &str) -> Vec<(String, VapExpression)> {
     assert_eq!(all.as_object().unwrap().len(), KINDS.len());
     let rule = |rule: &Value| {
         let text = |field: &str| rule[field].as_str().unwrap().to_owned();
-        // `dyn` tells the API server's type checker to skip a field without a schema. Remove `dyn`: it does not change
-        // the value, and the evaluator in this test does not support it.
+        // Remove `dyn`, which the evaluator in this test does not support. `dyn` does not change a value: it only tells
+        // the API server's type checker to skip a field without a schema.
         let expression = text("valid").replace("dyn(object)", "object");
         (text("path"), VapExpression { expression, message: None, message_expression: None })
     };
@@ -40,7 +40,7 @@ fn warned(resource: &str, object: &Value) -> BTreeSet<String> {
     let wrong = paths.into_iter().zip(results).filter(|(_, result)| !result.passed);
     wrong
         .map(|(path, result)| {
-            // A correct rule gives no error, whatever the object contains.
+            // Fail on an error, because a correct rule can be evaluated for every object.
             assert!(
                 result.message.as_deref().is_none_or(|said| !said.contains("rror")),
                 "{path}: {result:?}\n{object:#}"

@@ -1,8 +1,8 @@
 //! The objects that an Agent refers to: its ModelAPI, its MCP servers and its peers.
 //!
-//! An Agent waits until its ModelAPI and each of its MCP servers have an address, because its manifest needs these
-//! addresses. If the ModelAPI or an MCP server has an address but is not ready, the plan gets a plan gate. A missing
-//! peer never delays an Agent: the plan includes a peer as soon as the peer has an address.
+//! An Agent waits until its ModelAPI and each of its MCP servers have an address, because the Agent's manifests contain
+//! these addresses. If the ModelAPI or an MCP server has an address but is not ready, the plan gets a plan gate. A
+//! missing peer never delays an Agent: the plan includes a peer as soon as the peer has an address.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::API_VERSION;
@@ -30,7 +30,7 @@ pub(crate) struct Link {
     pub(crate) origin: String,
 }
 
-/// The referenced objects that have an address, and the problems of the others.
+/// The referenced objects that have an address, and the problems of the other referenced objects.
 #[derive(Debug, Default)]
 pub(crate) struct Linked {
     pub(crate) model_api: Option<Link>,

@@ -77,8 +77,8 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
 }
 
 /// Merges the user's variables in the order of a strategic merge patch. The user's variables keep their relative order,
-/// and so do the variables that only the policy sets. A variable that both set comes after the earlier variables of the
-/// policy. A variable that only the user sets gets the earliest possible position.
+/// and so do the variables that only the policy sets. A variable that the policy also sets comes after the variables
+/// that precede it in the policy's order. A variable that only the user sets gets the earliest possible position.
 fn merged(ours: Vec<EnvVar>, users: Vec<EnvVar>) -> Vec<EnvVar> {
     let (here, elsewhere): (Vec<EnvVar>, Vec<EnvVar>) =
         ours.into_iter().partition(|variable| variable.container == KIND.container);

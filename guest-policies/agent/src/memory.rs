@@ -49,7 +49,7 @@ pub(crate) struct Remembering {
     pub(crate) lacks_address: bool,
     /// The reason why the policy cannot read the store. `None` if the policy can read the store.
     pub(crate) unreadable: Option<Blocker>,
-    /// The problem of the store. A running Agent reports it as the condition `MemoryDegraded`.
+    /// The problem of the store. A running Agent reports this problem as the condition `MemoryDegraded`.
     degraded: Option<String>,
     /// The reason why the scope is not allowed.
     invalid: Option<Invalid>,

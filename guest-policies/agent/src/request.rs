@@ -19,8 +19,8 @@ use crate::wanted::{self, Links};
 /// The names and labels that all objects of the kind share.
 pub(crate) static KIND: Kind = Kind { app: "agent", prefix: "agent", container: "agent", route: "agent" };
 
-/// The limits for the lists of MCP servers and peers. The host allows 256 needs. Each entry causes one need, and an MCP
-/// server that stops serving causes another. The ModelAPI, the MemoryStore and the registry of harnesses cause more.
+/// The limits for the lists of MCP servers and peers. The host allows 256 needs. Each entry causes one need. An MCP
+/// server that stops serving causes a second. The ModelAPI, the MemoryStore and the harness registry cause more.
 const LINKS: [bounds::List; 2] = [(&["spec", "mcpServers"], 90), (&["spec", "agentNetwork", "access"], 160)];
 
 /// The object, its settings, and the referenced objects.

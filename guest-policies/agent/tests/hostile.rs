@@ -1,4 +1,4 @@
-//! The policy answers every spec with a plan or a refusal, and each violation in a refusal names a field.
+//! Tests that the policy answers every spec with a plan or a refusal, and that each violation names a field.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure must end the test
 

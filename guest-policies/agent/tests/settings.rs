@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 const D: &str = "Deployment.spec.template.spec.containers.0";
 
-/// Returns the rows. Each row has a setting, another value for the setting, and all paths in the answers that this
+/// Returns the rows. Each row has a setting, a new value for the setting, and all paths in the answers that the new
 /// value changes.
 fn table() -> Vec<(&'static str, Value, Vec<String>)> {
     let main = |path: &str| format!("{D}.{path}");

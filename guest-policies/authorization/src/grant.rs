@@ -25,7 +25,7 @@ pub(crate) enum Standing {
     NoUsers,
     /// The AccessGrant is for Agents, but the settings let the decision point identify no Agents.
     NoAgents,
-    /// The operator does not write the decision point's data for this namespace. The text contains the cause, which a
+    /// The operator does not write the decision point's data for this namespace. The text contains the cause that a
     /// user must remove.
     Inactive(String),
     /// There is no AuthorizationPolicy yet.

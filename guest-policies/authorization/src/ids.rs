@@ -1,4 +1,4 @@
-//! The names of both kinds, and the ids of callers and resources. Requests through the gateway contain these ids.
+//! The names of the policy's two kinds, and the ids that requests through the gateway have for callers and resources.
 
 use alloc::string::String;
 use kaos_crds::access::GrantedKind;

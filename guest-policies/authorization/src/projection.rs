@@ -78,8 +78,8 @@ fn id(kind: &str, namespace: &str) -> String {
     format!("{kind}/{namespace}")
 }
 
-/// Returns the need for all objects of a kind in a namespace, with the fields that become data. So a change of a status
-/// begins no pass.
+/// Returns the need for all objects of a kind in a namespace. The need lists only the fields that become data, so a
+/// change of a status begins no pass.
 fn all(kind: &str, namespace: &str) -> Need {
     let fields: &[&str] = match kind {
         "Agent" => &[
@@ -153,8 +153,8 @@ fn check_needs(subject: &Subject, spec: &AuthorizationPolicySpec) -> Result<(), 
 }
 
 /// Returns all objects of a kind in a namespace. If the policy cannot read these objects, returns a refusal that waits.
-/// With incomplete data, the decision point could deny a right that a user granted, or keep a right that a user
-/// withdrew.
+/// With incomplete data, the decision point could deny a request that a user allowed, or allow a request that a user no
+/// longer allows.
 fn list(subject: &Subject, kind: &str, namespace: &str) -> Result<Vec<Object>, Refusal> {
     let mut on = reference(API_VERSION, kind, "*");
     on.namespace = Some(namespace.to_owned());

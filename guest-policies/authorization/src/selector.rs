@@ -3,7 +3,7 @@
 use kaos_crds::access::{Expression, Operator, Selector};
 use kaos_policy_sdk::{Object, Violations};
 
-/// Returns whether `object` has the labels that `selector` asks for. An empty selector matches every object, as in
+/// Returns whether the labels of `object` match `selector`. An empty selector matches every object, as in
 /// Kubernetes.
 pub(crate) fn matches(selector: &Selector, object: &Object) -> bool {
     let has = |(key, value): (&alloc::string::String, &alloc::string::String)| object.label(key) == Some(value);

@@ -1,5 +1,5 @@
-//! The committed schema matches the code. Each setting has a row with exactly the parts of the data that another value
-//! changes.
+//! The committed schema matches the code. Each setting has a row: the parts of the data that change with the
+//! setting.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../mcpserver/tests/support/committed.rs"]

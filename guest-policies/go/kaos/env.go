@@ -13,7 +13,7 @@ type entry struct {
 	stays bool
 }
 
-// EnvOver starts from the mapping of the layer below. Set, Bind and Hold replace its variables, even those of the user.
+// EnvOver starts from the mapping of the layer below. Set, Bind and Hold replace variables in it, even the user's.
 func EnvOver(base []EnvVar) *Env {
 	env := &Env{}
 	for _, variable := range base {
@@ -78,8 +78,8 @@ func (c EnvOfContainer) put(name string, source EnvSource, origin string, stays 
 // User adds the user's variables from the `env` list at `path` of the object, in the user's order.
 //
 // A variable that exists already gets the user's value and keeps its position, so that later variables can still refer
-// to it. But if the user's value refers to a variable after that position, the variable moves to the position in the
-// user's list.
+// to it. But if the user's value refers to another variable after that position, the user's variable moves to its
+// position in the user's list.
 func (c EnvOfContainer) User(list []any, path string) error {
 	vars, err := variables(c.container, list, path)
 	if err != nil {
@@ -169,7 +169,7 @@ func definitionOf(variable EnvVar) definition {
 }
 
 // order returns the positions of the definitions to keep, in their final order. It moves the last definition of a name
-// to the place of the first. But a definition that refers to a variable between the two places keeps its own place.
+// to the position of the first, unless this definition refers to a variable between the two.
 func order(definitions []definition) []int {
 	const gone = -1
 	stands := map[string]int{}

@@ -31,7 +31,7 @@ func (n Need) IfPresent() Need {
 // Key returns the path of a member whose name has other characters than letters, digits, "_" and "-".
 func Key(of, name string) string { return of + "[" + string(Text(name)) + "]" }
 
-// Equal returns the path that selects a string that equals the text, or the items of a list that equal the text.
+// Equal returns the path to a string, if the string equals the text, or to those items of a list that equal the text.
 func Equal(path, text string) string { return path + "[=" + string(Text(text)) + "]" }
 
 // Items returns the path that selects the maps of a list by a member: Items("status.conditions", "type", "Ready").

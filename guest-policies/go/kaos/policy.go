@@ -1,6 +1,6 @@
 // Package kaos is the library for authors of KAOS policies in Go.
 //
-// A policy is a type with the methods of [Policy]. It can also have those of [Needer], [EnvMapper] and [Assessor].
+// A policy is a type with the methods of [Policy]. It can also have the methods of [Needer], [EnvMapper], [Assessor].
 // Pass it to policy.Export of the package kaos/policy. The answers of a policy must depend only on the arguments.
 //
 // An overlay changes the answer of the policy below. It is a type with the methods of [Overlay]. It can also have the
@@ -39,7 +39,7 @@ type Overlay interface {
 
 // Needer is a policy that must see other objects.
 type Needer interface {
-	// Needs returns the needs. The host calls it again with the answers, until there is no new need.
+	// Needs returns the needs. The host calls Needs again with the answers, until Needs returns no new need.
 	Needs(subject *Subject) []Need
 }
 

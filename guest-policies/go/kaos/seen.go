@@ -40,7 +40,7 @@ func RolloutOf(live Object) Rollout {
 		rollout.Wanted = live.Int("spec", "replicas")
 	}
 	if live.Int("status", "observedGeneration") >= live.Generation() {
-		// All old pods can be among the available pods. So at least this many available pods are new.
+		// Possibly all old pods are available. Even then, this many of the available pods are new.
 		old := max(count("replicas")-count("updatedReplicas"), 0)
 		rollout.Available = max(count("availableReplicas")-old, 0)
 	}

@@ -22,8 +22,8 @@ func (s *Subject) Get() Object {
 	return *s.parsed.object
 }
 
-// Read decodes a member of the object, for example "spec", into a value of the policy. A field that the object does not
-// set keeps the value that it has, so this value is a default. The error is a refusal that names the wrong field.
+// Read decodes a member of the object, for example "spec", into a value of the policy. If the object lacks a field, the
+// field of `into` keeps its value, so this value is a default. The error is a refusal that names the wrong field.
 func (s *Subject) Read(member string, into any) error { return s.Get().Read(member, into) }
 
 // GetSettings returns the effective settings.
@@ -50,7 +50,7 @@ func (s *Subject) ServiceHost(service, namespace string) string {
 	return fmt.Sprintf("%s.%s.svc.%s", service, namespace, s.Cluster.Domain)
 }
 
-// Add adds answers to needs. The library calls it with the host's answers. A policy calls it only in tests.
+// Add adds answers to needs. The library calls Add with the host's answers. Authors call Add only in tests.
 func (s *Subject) Add(found []Found) {
 	s.Found = append(s.Found, found...)
 	slices.SortStableFunc(s.Found, func(a, b Found) int { return strings.Compare(a.ID, b.ID) })
@@ -62,7 +62,7 @@ var (
 	ErrAbsent = errors.New("not found")
 	// ErrUnserved says that the cluster does not serve the type now.
 	ErrUnserved = errors.New("the cluster does not serve this type")
-	// ErrUnasked says that the policy's needs do not have this id.
+	// ErrUnasked says that the policy returned no need with this id.
 	ErrUnasked = errors.New("the policy did not ask for it")
 )
 

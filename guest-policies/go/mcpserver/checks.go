@@ -7,7 +7,7 @@ import (
 	"github.com/kaos-tools/policy-operator/guest-policies/go/kaos"
 )
 
-// lists are the lists of containers. A container's name must be unique across both.
+// lists are the lists of containers. A container's name must be unique across both lists.
 var lists = []string{"containers", "initContainers"}
 
 func itemsOf(value any, field string) []any {

@@ -90,7 +90,7 @@ func registered(name string, runtime *runtime, settings *Settings, own *Containe
 	return launch, nil
 }
 
-// packageLaunch installs a package, and runs the command of this name. If the command fails, the Python module runs.
+// packageLaunch installs a package, and runs its command. If the command fails, the package's Python module runs.
 func packageLaunch(source source, settings *Settings) (*launch, error) {
 	name := source.packageName
 	program := name

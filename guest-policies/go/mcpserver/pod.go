@@ -16,8 +16,8 @@ const (
 	podSpecPath   = "spec.podSpec"
 )
 
-// deployment builds the Deployment. It merges the object's `container` and then the object's `podSpec` into the policy's
-// own pod. It also returns the mapping after all merges.
+// deployment builds the Deployment. It merges the object's `container` and then the object's `podSpec` into the
+// policy's own pod. It also returns the mapping of the merged pod.
 func (r *request) deployment(env []kaos.EnvVar, notes *[]kaos.Note) (*kaos.Manifest, []kaos.EnvVar, error) {
 	overrides, older := r.container()
 	pod, err := r.pod(overrides)
@@ -84,7 +84,7 @@ func (r *request) declare(child *kaos.Manifest, overrides kaos.Map, older bool, 
 	}
 }
 
-// container returns `spec.container`. If it has no resources, it gets the resources of the older field.
+// container returns `spec.container`. If `spec.container` has no resources, it gets the resources of the older field.
 func (r *request) container() (own kaos.Map, older bool) {
 	own = r.object.Object("spec", "container").Members()
 	resources := r.object.At("spec", "resources")
@@ -149,8 +149,8 @@ func (r *request) pod(overrides kaos.Map) (kaos.Map, error) {
 	return pod, nil
 }
 
-// putWords puts a list of the registry into the container. But an empty list in the object removes the registry's list.
-// A strategic merge would not remove it.
+// putWords puts a list of the registry into the container, unless the list in the object is empty: an empty list
+// removes the registry's list. A strategic merge would keep it.
 func putWords(main kaos.Map, field string, words, own *[]string) {
 	if words == nil || len(*words) == 0 || own != nil && len(*own) == 0 {
 		return
@@ -162,7 +162,7 @@ func putWords(main kaos.Map, field string, words, own *[]string) {
 	main[field] = items
 }
 
-// putMap puts a copy, because a merge changes its base.
+// putMap sets the field to a copy of `members`, because a merge changes its base.
 func putMap(target kaos.Map, field string, members kaos.Map) {
 	if len(members) > 0 {
 		target[field] = kaos.Parse(kaos.Text(members))

@@ -87,8 +87,8 @@ func parseRegistry(text string) (registry, error) {
 	return nil, errors.New("runtimes must be a mapping from names to entries")
 }
 
-// texts reads YAML. Every scalar becomes a text, even 8000. The map has the values by node: several aliases can share a
-// node, and texts reads each node once.
+// texts reads YAML. Every scalar becomes a text, even 8000. The map has the value of each node that was read: several
+// aliases can share a node, and texts reads each node once.
 type texts map[*yaml.Node]any
 
 // incomplete is the value of a node while `of` still reads it.

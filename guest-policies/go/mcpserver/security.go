@@ -184,8 +184,8 @@ func host(url string) (host, port string) {
 	return url, ""
 }
 
-// service parses name.namespace.svc:port. The text can also have a scheme and the rest of the domain. The name is empty
-// if the text is no such address.
+// service parses name.namespace.svc:port. The text can also have a scheme and the rest of the domain. If the text is no
+// such address, the name is empty.
 func service(url string) (name, namespace string, port uint64) {
 	host, digits := host(url)
 	labels := strings.Split(host, ".")

@@ -90,7 +90,7 @@ func settingsOf(subject *kaos.Subject) (*Settings, error) {
 	return settings, subject.ReadSettings(settings)
 }
 
-// extra returns a `metadata` with these labels and the additions of the settings. These labels win over additions.
+// extra returns a `metadata` with these labels, extraLabels and extraAnnotations. These labels win over extraLabels.
 func (s *Settings) extra(labels kaos.Map) kaos.Map {
 	all := kaos.Map{}
 	for name, value := range s.ExtraLabels {

@@ -145,7 +145,7 @@ func wantedOf(spec *Spec) (*wanted, error) {
 	return w, nil
 }
 
-// packageOf reads the package from the oldest fields. `newer` is the path of a field that wins over these fields.
+// packageOf reads the package from the oldest fields. `newer` is the path of a newer field that wins, or empty.
 func (w *wanted) packageOf(config *Config, newer string) source {
 	var found source
 	for _, field := range []source{
@@ -205,7 +205,7 @@ func (w *wanted) olderSources(written []*params, own *params) {
 	}
 }
 
-// olderEnv adds a note on the variables at the older path. If the container sets all of them, they have no effect.
+// olderEnv adds a note on the variables at the older path. If the container sets all of these, they have no effect.
 func (w *wanted) olderEnv(spec *Spec) {
 	if len(spec.Config.Env) == 0 {
 		return

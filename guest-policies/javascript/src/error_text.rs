@@ -30,8 +30,8 @@ impl ErrorText {
         Self { name: name.to_owned(), message: message.to_owned(), stack: String::new() }
     }
 
-    /// Returns the message. `called` has the name and the position of the function that the host called. An exception
-    /// without a position gets the position of this function.
+    /// Returns the message. `called` has the name and the position of the script's function that the host called. If
+    /// the exception has no position, the message has the position of this function.
     pub(crate) fn told(&self, file: &str, called: Option<(&str, &str)>) -> String {
         let Self { name, message, stack } = self;
         let place = place(file, stack).or(called.map(|(_, place)| place)).unwrap_or("1:1");

@@ -5,12 +5,12 @@ use kaos_policy_sdk::Path;
 use rquickjs::{Array, Ctx, Filter, Object, Type, Value as Script};
 use serde_json::{Map, Number, Value};
 
-/// The maximum number of nested levels. This limit also stops at a value that contains itself.
+/// The maximum number of nested levels. This limit also ends the reading of a value that contains itself.
 const LEVELS: usize = 64;
-/// JavaScript's `Number.MAX_SAFE_INTEGER`. A larger number can stand for several integers.
+/// JavaScript's `Number.MAX_SAFE_INTEGER`. A larger number may be the rounded form of another integer.
 const SAFE: f64 = 9_007_199_254_740_991.0;
 
-/// A value that is wrong, with its path in the answer.
+/// The problem of a wrong value, and the path of the value in the answer.
 #[derive(Debug)]
 pub(crate) struct Wrong {
     pub(crate) path: Path,

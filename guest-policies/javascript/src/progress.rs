@@ -1,10 +1,10 @@
-//! Records the progress of the script in memory, so that the host finds the place at which a sandbox ended.
+//! Records the progress of the script in memory, so that the host finds the line at which a sandbox ended.
 //!
-//! A sandbox without fuel or memory ends at once, and cannot report a place. QuickJS polls at each jump and each call
-//! whether it must stop the script, and every 16th poll calls a function of this module. The function counts its calls.
-//! After the end of the sandbox, the host reads the count from the memory. Then the host repeats the same calls in a
-//! second sandbox, and the second sandbox stops the script at this count. QuickJS reports the place of a stopped
-//! script.
+//! A sandbox that runs out of fuel or memory ends at once, and cannot report a line. QuickJS polls at each jump and
+//! each call whether it must stop the script, and every 16th poll calls a function of this module. The function counts
+//! its calls. After the end of the sandbox, the host reads the count from the memory. Then the host repeats the same
+//! calls in a second sandbox, and the second sandbox stops the script at this count. QuickJS reports the line of a
+//! stopped script.
 
 use core::cell::Cell;
 
@@ -14,7 +14,7 @@ struct Record {
     mark: [u8; 16],
     /// The number of calls of [`poll`].
     polls: Cell<u64>,
-    /// This number at the beginning of the running function.
+    /// The value of `polls` when the running function of the script began.
     polls_before: Cell<u64>,
     /// The line and the column of the running function of the script. Both are 0 while the script loads.
     line: Cell<u32>,
@@ -40,7 +40,7 @@ pub(crate) fn poll() -> u64 {
     polls
 }
 
-/// Records that a function of the script begins, which is defined at this line and column.
+/// Records the start of a function of the script, which has its definition at this line and column.
 pub(crate) fn begin((line, column): (u32, u32)) {
     RECORD.polls_before.set(RECORD.polls.get());
     RECORD.line.set(line);

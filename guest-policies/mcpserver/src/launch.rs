@@ -115,7 +115,7 @@ fn registered(name: &str, runtime: Runtime, settings: &Settings, own: Own) -> Re
         tools: runtime.tools,
         notes: Vec::new(),
     };
-    // A user's command replaces the registry's command. The registry's flags must not become its arguments.
+    // A user's command replaces the registry's. The registry's flags must not become arguments of the user's command.
     if !own.command {
         flags_are_arguments(name, settings, &mut launch);
     }

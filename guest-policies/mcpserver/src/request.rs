@@ -56,8 +56,8 @@ impl Request {
     }
 }
 
-/// Returns the need for the registry, if the object uses one of its runtimes. The need is optional if the settings
-/// contain the runtime.
+/// Returns the need for the registry, if the object uses a runtime of the registry. The need is optional if the
+/// settings contain the runtime.
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let (object, settings) = (subject.object(), subject.settings::<Settings>());
     let wanted = spec(&object).and_then(|spec| Wanted::of(&spec));

@@ -116,8 +116,8 @@ fn exposure<'a>(settings: &'a Settings, object: &'a Object) -> Exposure<'a> {
     }
 }
 
-/// Returns a note on parameters that no variable receives, because the runtime has no variable for parameters.
-/// Otherwise returns `None`.
+/// Returns a note if the object has parameters, and its runtime names no variable for parameters. Otherwise returns
+/// `None`.
 fn unused_params(request: &Request) -> Option<Note> {
     let path = request.wanted.params.as_ref()?.path();
     if request.launch.params_env_var.is_some() {

@@ -12,14 +12,14 @@ use kaos_workload::notes::{deprecated, ignored, older, older_env};
 
 /// The runtime with Python source in `params`. Deprecated fields for Python source select this runtime.
 pub(crate) const PYTHON_STRING: &str = "python-string";
-/// The runtime without an entry in the registry. A server with this runtime runs the user's own image.
+/// The runtime for the user's own image. This runtime needs no entry in the registry.
 pub(crate) const CUSTOM: &str = "custom";
 
-/// The deprecated type for packages from npm. The policy refuses such packages: it installs packages from PyPI,
-/// and PyPI can have a different package with the same name.
+/// The deprecated type for packages from npm. The policy refuses such a package, because it would install another
+/// package of the same name from PyPI.
 const NODE: &str = "node-runtime";
 
-/// The origin of the server's program.
+/// The program that the server runs.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Source {
     /// The user's own image.
@@ -108,7 +108,7 @@ impl Wanted {
     }
 }
 
-/// Reads the package from the oldest fields. `newer` is the path of a field that wins over these fields.
+/// Reads the package from the oldest fields. If a newer field wins over them, `newer` is the path of the newer field.
 fn package(config: &McpConfig, newer: Option<&'static str>, notes: &mut Vec<Note>) -> Option<Source> {
     let from_tools = config.tools.as_ref().and_then(|tools| text(tools.from_package.as_ref()));
     let mut package: Option<(&str, &'static str)> = None;
@@ -124,7 +124,7 @@ fn package(config: &McpConfig, newer: Option<&'static str>, notes: &mut Vec<Note
     package.map(|(name, path)| Source::Package { name: name.to_owned(), path })
 }
 
-/// Returns the source texts in the deprecated fields. The policy uses the first text.
+/// Returns the Python sources in the deprecated fields. The policy uses the first of these sources.
 fn sources(config: &McpConfig) -> Vec<Params> {
     let no_tools = McpTools::default();
     let tools = config.tools.as_ref().unwrap_or(&no_tools);
@@ -139,7 +139,7 @@ fn sources(config: &McpConfig) -> Vec<Params> {
     all
 }
 
-/// Adds notes on the deprecated source fields. `own` contains the parameters of the current field.
+/// Adds notes on the deprecated fields for Python source. `own` contains the parameters in `spec.params`.
 fn older_sources(written: &[Params], own: Option<&Params>, notes: &mut Vec<Note>) {
     for (at, params) in written.iter().enumerate() {
         let counts = own.or(written.first().filter(|_| at > 0));

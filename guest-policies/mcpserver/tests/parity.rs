@@ -39,7 +39,7 @@ fn assert_deviation(case: &Case, subject: &Subject, answer: &Result<Plan, Refusa
             assert_eq!((report.phase.as_str(), report.ready), ("Failed", false));
             assert!(report.conditions.iter().any(|condition| condition.type_ == "RuntimeResolved"));
         }
-        // The first report does not say yet why no pod starts. So the plan and the first report must match the
+        // Only later reports deviate: they say why no pod starts. So the plan and the first report must match the
         // recording.
         ("mcpserver-serviceaccount-missing", Ok(_)) => case.assert_same::<McpServer>(subject, answer),
         ("mcpserver-custom-params", Ok(plan)) => {

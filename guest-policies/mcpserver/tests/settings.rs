@@ -1,4 +1,4 @@
-//! The committed schema matches the code. Each setting has a row with exactly the paths that another value changes.
+//! The committed schema matches the code. For each setting, a row lists exactly the paths that another value changes.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "support/settings.rs"]
@@ -19,7 +19,7 @@ fn the_committed_schema_matches_the_code() {
     committed::assert_schema(&Settings::schema_text());
 }
 
-/// Returns a plan that the setting affects. In this plan, telemetry and routes are enabled.
+/// Returns a plan that depends on this setting. In this plan, telemetry and routes are enabled.
 fn plan(setting: &str, settings: &Value) -> Plan {
     let spec = match setting {
         "packageImage" => json!({"config": {"mcp": "mcp-server-time"}}),

@@ -27,8 +27,8 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
         let mut wanting = served.depends.wanting(&seen.outcome);
         match claims {
             Ok(claims) => said.conditions.extend(claims.conditions()),
-            // If the object's name is invalid, `needs` does not name the volume claim. So ignore the blocker about a
-            // missing volume claim.
+            // If the object's name is invalid, the policy does not request the volume claim. So ignore the blocker
+            // about the missing answer.
             Err(Refusal::Waiting(blockers)) if workload.check_name(true).is_empty() => wanting.extend(blockers),
             Err(_) => {}
         }

@@ -1,8 +1,8 @@
-//! The volume claim of a store: the planned volume claim, the existing volume claim, and whether the data stays.
+//! Plans the volume claim of a store from the existing volume claim, and reports whether the data stays.
 //!
 //! The policy changes only the size of an existing volume claim. A volume claim that the store no longer uses stays in
-//! the plan while it exists, so no edit deletes data. If the policy cannot read the volume claim, the store waits: a
-//! plan without the volume claim would make the operator delete it.
+//! the plan while it exists, so no edit deletes data. If the policy cannot read the volume claim, the store waits,
+//! because the operator deletes a volume claim that is missing in the plan.
 
 use alloc::{
     borrow::ToOwned,
@@ -34,7 +34,7 @@ const READ: [&str; 5] = [
     "spec.storageClassName",
     "status.capacity.storage",
 ];
-/// The annotation with which an object sets [`Volume::keep`].
+/// The annotation of an object that overrides the setting [`Volume::keep`].
 const KEEP: &str = "settings.kaos.tools/volume.keep";
 
 /// The volume claims of a store.
@@ -75,7 +75,7 @@ pub(crate) fn need(workload: &Workload<'_>) -> Need {
 
 impl Claims {
     /// Reads the existing volume claim. Collects a violation if the wanted size is smaller than the size of the volume
-    /// claim. Returns a refusal that waits if the policy cannot read the volume claim.
+    /// claim. If the policy cannot read the volume claim, returns a refusal that waits.
     pub(crate) fn of(
         subject: &Subject,
         workload: &Workload<'_>,
@@ -181,7 +181,7 @@ impl Own {
         Self { name, size: size.to_owned(), holds, asks, access_mode, storage_class, is_kept: volume.keep }
     }
 
-    /// Returns the existing volume claim, which the store no longer uses. The volume claim keeps its size and its
+    /// Plans the existing volume claim that the store no longer uses. This volume claim keeps its size and its
     /// class.
     fn left(name: String, found: &Object, volume: &Volume) -> Self {
         let size = requested(found).unwrap_or_default().to_owned();
@@ -240,8 +240,8 @@ fn fixed(found: Option<&Object>, volume: &Volume) -> (String, String) {
     let modes = found.at(&["spec", "accessModes"]).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let has = |wanted: &str| modes.iter().any(|mode| mode.as_str() == Some(wanted));
     let first = modes.first().and_then(Value::as_str).map(ToOwned::to_owned);
-    // If the settings name no class, the cluster has chosen the class of the existing volume claim, so report no
-    // difference.
+    // If the settings name no class, the cluster chose the class of the existing volume claim. This is no difference to
+    // report.
     let live = found.str_at(&["spec", "storageClassName"]).unwrap_or_default();
     let class = if class.is_empty() { class } else { live.to_string() };
     (if has(&mode) { mode } else { first.unwrap_or(mode) }, class)

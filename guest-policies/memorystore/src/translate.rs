@@ -30,8 +30,8 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
         parts.volume_origins.push((volume.name.as_str(), "persistentVolumeClaim.claimName", "settings.volume.claim"));
     }
     let mut deployment = parts.deployment(&workload, &settings.pod(), env, &mut notes)?;
-    // With `RollingUpdate`, two pods on one node would write into the same database on the volume. A second pod on
-    // another node could not mount the volume, and would not start.
+    // With `RollingUpdate`, the old and the new pod would overlap: on one node, both write into the same database. On
+    // two nodes, the new pod cannot mount the volume.
     if spec.storage.type_ == StorageType::Local && volume.strategy == Strategy::Recreate {
         deployment.child.manifest["spec"]["strategy"] = object! { "type": "Recreate" };
     }

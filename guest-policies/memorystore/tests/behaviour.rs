@@ -110,7 +110,7 @@ fn the_secret_of_an_external_store_is_optional_as_the_object_says() {
         let deployment = testing::manifest(&plan, "Deployment").value().clone();
         let env = deployment["spec"]["template"]["spec"]["containers"][0]["env"].as_array().unwrap().clone();
         let dsn = env.iter().find(|variable| variable["name"] == "KAOS_MEMORY_EXTERNAL_DSN").unwrap();
-        // A pod of KAOS's operator has the same field, so it does not restart.
+        // KAOS's operator sets the field to the same value, so an upgrade restarts no pod.
         assert_eq!(dsn["valueFrom"], wanted);
     }
 }

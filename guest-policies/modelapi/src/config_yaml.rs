@@ -1,5 +1,5 @@
-//! Checks a LiteLLM configuration from the user. Returns an error, or a list of oddities. The policy adds a note for
-//! each oddity.
+//! Checks a LiteLLM configuration from the user. Returns an error, or the valid but odd parts of the configuration. The
+//! policy adds a note on each odd part.
 //!
 //! The proxy gets the user's text unchanged.
 
@@ -13,7 +13,7 @@ use kaos_workload::models;
 use serde_json::Value;
 use thiserror::Error;
 
-/// The reasons to refuse a configuration. The messages except `TooMany` begin as in KAOS, so users recognize them.
+/// The reasons to refuse a configuration. Except for `TooMany`, each message begins like KAOS's message.
 #[derive(Debug, Error, PartialEq)]
 pub(crate) enum ConfigYamlError {
     #[error("failed to parse configYaml: {0}")]
@@ -32,7 +32,7 @@ pub(crate) enum ConfigYamlError {
 /// otherwise exceed the fuel limit of a pass.
 const COMPARISONS: usize = 1_000_000;
 
-/// An oddity of a valid configuration.
+/// A part of a configuration that is valid, but probably a mistake.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Oddity {
     /// The proxy would serve no model.

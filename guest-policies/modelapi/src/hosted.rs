@@ -42,7 +42,7 @@ pub(crate) fn pull_container(pull: &ModelPull, image: &str, policy: PullPolicy, 
 }
 
 /// Returns the arguments of the init container. The first argument is the script. If the script does not contain the
-/// model, two more arguments follow: a name for the script, and the model.
+/// model's name, two more arguments follow: a name for the script, and the model's name.
 fn arguments(pull: &ModelPull, model: &str) -> Vec<String> {
     if is_harmless(model) {
         return vec![script(pull, "", model)];
@@ -50,7 +50,7 @@ fn arguments(pull: &ModelPull, model: &str) -> Vec<String> {
     vec![script(pull, "-- ", "\"$1\""), pull.name.clone(), unexpanded(model)]
 }
 
-/// Returns the script with `model` in place of `{model}`, and with `end_of_options` in place of `{--}`.
+/// Returns the script. Replaces `{model}` in it with `model`, and `{--}` with `end_of_options`.
 fn script(pull: &ModelPull, end_of_options: &str, model: &str) -> String {
     replaced(&replaced(&pull.script, "{--}", end_of_options), "{model}", model)
 }

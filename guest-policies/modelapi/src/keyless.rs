@@ -1,9 +1,9 @@
-//! Decides whether a proxy gets the permission to start without a master key. LiteLLM 1.104 and later versions need the
-//! permission or a master key. The permission is a variable, so a pod restarts when it gets the variable.
+//! Decides whether a proxy gets the permission to start without a master key. LiteLLM 1.104 and later versions need
+//! this permission or a master key. The permission is a variable, so it restarts the pods that get it.
 //!
-//! The setting `proxyConfig.withoutMasterKeySince` leaves out older ModelAPIs. Their proxies run without the
-//! permission, and the upgrade from KAOS's operator must restart no pod. But LiteLLM 1.104 and later cannot run without
-//! it, so older ModelAPIs with such an image get it, too. A proxy with its own master key never gets it.
+//! A ModelAPI from before the time in `proxyConfig.withoutMasterKeySince` does not get the permission, because the
+//! upgrade from KAOS's operator must restart no pod. The exception is a ModelAPI with LiteLLM 1.104 or later, which
+//! cannot start without it. A proxy with its own master key never gets the permission.
 
 use alloc::string::ToString as _;
 
@@ -28,8 +28,8 @@ pub(crate) fn is_permitted(request: &Request, proxy: &Proxy) -> bool {
         && (is_since(request, &settings.without_master_key_since) || cannot_run(request, proxy))
 }
 
-/// Returns whether the image of the proxy needs the permission. Returns false if the user's Secret or `podSpec` can set
-/// a master key: such a proxy can run without the permission, and must keep its pods.
+/// Returns whether the proxy cannot start without the permission. Returns false if the user's Secret or `podSpec` can
+/// set a master key: such a proxy can run without the permission, and its pods must not restart.
 fn cannot_run(request: &Request, proxy: &Proxy) -> bool {
     let own = request.object.str_at(&["spec", "container", "image"]).filter(|image| !image.is_empty());
     let brings = |pod: &str| pod.contains(OWN_KEY) || pod.contains("envFrom");
@@ -38,8 +38,8 @@ fn cannot_run(request: &Request, proxy: &Proxy) -> bool {
     !is_hidden && version(own.unwrap_or(&request.settings.proxy.image)) == Version::Later
 }
 
-/// Returns whether the ModelAPI was created at `time` or later. A ModelAPI without a creation time counts as new, for
-/// example in a file. Kubernetes writes all times in the same form, so their texts sort by time.
+/// Returns whether the ModelAPI was created at `time` or later. A ModelAPI without a creation time, such as one in a
+/// file, counts as new. Kubernetes writes all times in one form, so their texts sort by time.
 fn is_since(request: &Request, time: &str) -> bool {
     request.object.str_at(&["metadata", "creationTimestamp"]).is_none_or(|created| created >= time)
 }

@@ -2,15 +2,15 @@
 
 /// The first version of LiteLLM that needs a master key, or the permission to start without a master key.
 pub(crate) const FIRST: (u64, u64) = (1, 104);
-/// A word in the names of LiteLLM's images. The tags of other images do not tell LiteLLM's version.
+/// The word that the names of LiteLLM's images contain. The tag of any other image is not a version of LiteLLM.
 const NAME: &str = "litellm";
 
 /// The version of LiteLLM in an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
-    /// The version starts without a master key and without the permission.
+    /// This version starts without a master key and without the permission to do so.
     Earlier,
-    /// The version needs a master key, or the permission to start without a master key.
+    /// This version needs a master key, or the permission to start without a master key.
     Later,
     /// The tag names no version, so a node can pull any version.
     Moving,

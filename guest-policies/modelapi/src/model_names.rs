@@ -18,7 +18,7 @@ const TOLD: usize = 10;
 /// Refuses blank names in a generated configuration, and adds notes on doubtful names. `path_of` returns the path of
 /// the model with the given index.
 pub(crate) fn check(proxy: &Proxy, path_of: impl Fn(usize) -> String, notes: &mut Vec<Note>) -> Result<(), Refusal> {
-    // If the user writes the configuration, the names only decide which models Agents can ask for.
+    // If the user writes the configuration, the names have only one effect: they limit the models that Agents can use.
     let is_generated = matches!(proxy.config, Config::Generated);
     let mut wrong = Violations::new();
     let doubtful = proxy.models.iter().enumerate().filter_map(|(at, model)| Some((at, model, doubt(model)?)));

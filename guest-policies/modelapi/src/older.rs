@@ -8,8 +8,8 @@ use kaos_workload::notes::{older, older_env};
 
 const CONTAINER_ENV: &str = "spec.container.env";
 
-/// Adds notes on the deprecated fields of the object's mode. Fields of the mode that the object does not choose have no
-/// effect, and get no note from this function.
+/// Adds notes on the deprecated fields of the object's mode. This function adds no note on the other mode's fields,
+/// which have no effect.
 pub(crate) fn containers(spec: &ModelAPISpec, notes: &mut Vec<Note>) {
     let own = spec.container.as_ref();
     let variables = || names(own.map_or(&[][..], |own| &own.env));

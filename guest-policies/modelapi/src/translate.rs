@@ -33,7 +33,7 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     planned.ok_or_else(|| Refusal::Unsupported("the object cannot be read".to_owned()))
 }
 
-/// The additions of the object's mode to the pod and to the plan.
+/// The parts of the pod and of the plan that depend on the object's mode.
 #[derive(Default)]
 struct ModeParts<'a> {
     command: Vec<String>,
@@ -120,7 +120,7 @@ fn deployment(
     env: &[EnvVar],
     notes: &mut Vec<Note>,
 ) -> Result<Deployment, Refusal> {
-    // An empty list in the object removes the policy's list. The merge of `spec.container` would skip an empty list.
+    // An empty list in the object removes the policy's list here, because the merge of `spec.container` ignores it.
     let own = request.spec.container.as_ref();
     let or_emptied = |words: &[String], own: Option<&Vec<String>>| {
         if own.is_some_and(Vec::is_empty) { Vec::new() } else { words.to_vec() }
@@ -185,7 +185,7 @@ fn exposure(request: &Request) -> Exposure<'_> {
     }
 }
 
-/// Returns the note on telemetry that does not work, or `None` without such telemetry. A proxy needs an endpoint for
+/// Returns a note if telemetry is enabled but cannot work, and `None` otherwise. A proxy needs an endpoint for
 /// telemetry, and a hosted model does not support telemetry.
 fn telemetry_note(request: &Request) -> Option<Note> {
     let telemetry = request.telemetry();

@@ -43,7 +43,7 @@ impl Wanted {
     }
 }
 
-/// Adds a note on each block of the mode that the object does not choose. In mode Proxy, refuses a `hostedConfig` if
+/// Adds a note on each block that has no effect in the object's mode. In mode Proxy, refuses a `hostedConfig` if
 /// neither `hostedConfig` nor `serverConfig` has the field `model`, as the CRD does. The field can be empty.
 fn unused(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<(), Refusal> {
     let has_model = spec.hosted_config.as_ref().is_none_or(|config| config.model.is_some())
@@ -184,8 +184,8 @@ fn config_file(config: Option<&ConfigYaml>, notes: &mut Vec<Note>) -> Result<Con
             Config::Secret(selector.clone())
         }
         (None, None) => {
-            // If there is an unknown field, do not generate a configuration: it would offer all `models`, perhaps more
-            // than the user intended.
+            // If `configYaml` has an unknown field, do not generate a configuration. A generated configuration would
+            // offer all `models`, perhaps more than the user intended.
             return match unknown {
                 None => Ok(Config::Generated),
                 Some(path) => {

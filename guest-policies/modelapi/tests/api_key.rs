@@ -8,7 +8,7 @@ use kaos_modelapi::ModelApi;
 use kaos_policy_sdk::testing;
 use serde_json::{Value, json};
 
-/// Returns the source of the variable with the provider's key, for this source in the object.
+/// Returns the `valueFrom` of the variable with the provider's key. The object's `apiKey` has this `value_from`.
 fn source(value_from: &Value) -> Value {
     let proxy = json!({"models": ["m"], "apiKey": {"valueFrom": value_from}});
     let object = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI",
@@ -27,7 +27,7 @@ fn the_key_of_the_provider_is_optional_as_the_object_says() {
         assert_eq!(source(&written), written);
         for optional in [true, false] {
             written[kind]["optional"] = json!(optional);
-            // A pod of KAOS's operator has the same field, so it does not restart.
+            // KAOS's operator sets the field to the same value, so an upgrade restarts no pod.
             assert_eq!(source(&written), written);
         }
     }

@@ -64,7 +64,7 @@ fn an_older_proxy_gets_the_permission_if_its_image_does_not_start_without_it() {
     let later = "ghcr.io/berriai/litellm:main-v1.104.1-stable";
     assert!(with(later, json!({})) && !with("ghcr.io/berriai/litellm:main-v1.103.0-stable", json!({})));
     assert!(!with("ghcr.io/berriai/litellm:main-stable", json!({})), "the tag names no version");
-    // Each of these proxies has a master key, or can have one in a Secret. So it runs, and keeps its pods.
+    // Each of these proxies has a master key, or can have one in a Secret. So these proxies do not need the permission.
     let secret = json!({"proxyConfig": {"configYaml": {"fromSecretKeyRef": {"name": "s", "key": "k"}}}});
     let key = json!({"container": {"env": [{"name": "LITELLM_MASTER_KEY", "value": "sk-1"}]}});
     for hidden in [secret, key] {

@@ -40,7 +40,7 @@ fn is_refused(case: &Case, subject: &Subject, refused: &Refusal, wanted: &str) {
     assert_eq!(report.message, format!("{path}: {message}"), "{}", case.name);
 }
 
-/// Checks how a case deviates from the recording, if the policy makes a plan for the case.
+/// Checks how the policy's plan for a case deviates from the recording.
 fn assert_better(case: &Case, subject: &Subject, answer: &Result<Plan, Refusal>, plan: &Plan) {
     let same_and = |condition: &str| {
         case.assert_same::<ModelApi>(subject, answer);
@@ -117,7 +117,7 @@ fn assert_deviation(case: &Case, subject: &Subject, answer: &Result<Plan, Refusa
         ) => {
             let (_, message) = violation(refused);
             let recorded = case.recorded["status"]["message"].as_str().unwrap();
-            // The YAML parsers of Go and of the SDK have different messages.
+            // Compare only the text before the YAML parser's message: the parsers of Go and of the SDK differ.
             let known = recorded.find("yaml: ").map_or(recorded, |end| &recorded[..end]);
             assert!(message.starts_with(known), "{}: {message}", case.name);
             is_refused(case, subject, refused, "spec.proxyConfig.configYaml.fromString");

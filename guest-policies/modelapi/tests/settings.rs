@@ -1,4 +1,4 @@
-//! The committed schema matches the code. Each setting has a row with exactly the paths that another value changes.
+//! The committed schema matches the code. For each setting, a row lists exactly the paths that another value changes.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../mcpserver/tests/support/settings.rs"]
@@ -20,7 +20,7 @@ fn the_committed_schema_matches_the_code() {
     committed::assert_schema(&Settings::schema_text());
 }
 
-/// Returns a plan that the setting affects. In this plan, telemetry and routes are enabled.
+/// Returns a plan that depends on this setting. In this plan, telemetry and routes are enabled.
 fn plan(setting: &str, settings: &Value) -> Plan {
     let is_hosted =
         ["hosted.", "hostedRun.", "modelStore.", "modelPull."].iter().any(|prefix| setting.starts_with(prefix));
@@ -40,8 +40,8 @@ fn plan(setting: &str, settings: &Value) -> Plan {
     testing::plan::<ModelApi>(&subject).unwrap_or_else(|refused| panic!("{setting}: {refused:?}"))
 }
 
-/// Builds the rows of one server. `init` is the path of the server's init container, if the server has one. `port` is
-/// another path in the plan that contains the port.
+/// Builds the rows about the settings of one server. `init` is the path of the server's init container, if it has one.
+/// `port` is one more path in the plan with the server's port.
 fn server(setting: &str, init: Option<&str>, port: &str) -> Vec<Row> {
     let of = |leaf: &str, value: Value, paths: &str| row(&format!("{setting}.{leaf}"), value, paths);
     let both = |field: &str| {

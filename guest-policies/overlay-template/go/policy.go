@@ -1,8 +1,8 @@
 // An overlay that changes the registry of every image.
 //
-// An overlay changes the answer of the policy below it: its variables (MapEnv), its plan (Amend), or both. An overlay is a
-// pure function: it gets everything as arguments, and uses no clock, network or randomness. Use this overlay as the start
-// for your own overlay.
+// An overlay changes the answer of the policy below it: its variables (MapEnv), its plan (Amend), or both. These
+// functions are pure: they get everything as arguments, and use no clock, network or randomness. Use this overlay as
+// the start for your own overlay.
 package main
 
 import (

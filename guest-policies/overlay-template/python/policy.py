@@ -17,7 +17,7 @@ KINDS = [
     ("kaos.tools/v1alpha1", "ModelAPI"),
 ]
 
-# The build runs this line, so the component needs no file.
+# This line runs at build time, and the component contains the result. So the component reads no file.
 SCHEMA = json.loads(Path(__file__).with_name("settings.schema.json").read_text())
 
 

@@ -1,7 +1,7 @@
 //! An overlay that changes the registry of every image.
 //!
 //! An overlay changes the answer of the policy below it: its variables (`map_env`), its plan (`amend`), or both. The
-//! SDK has default methods that change nothing. Use this overlay as the start for your own overlay.
+//! SDK's defaults of both functions change nothing. Use this overlay as the start for your own overlay.
 
 use kaos_policy_sdk::types::{Claim, Descriptor, Plan, Refusal, Sample, Subject};
 use kaos_policy_sdk::{Decode, Overlay, SubjectExt, amend, export_overlay, include_json, json, need};

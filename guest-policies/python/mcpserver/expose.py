@@ -12,7 +12,7 @@ ROUTE = ("gateway.networking.k8s.io/v1", "HTTPRoute")
 # The build compiles the patterns.
 _TIMEOUT = re.compile(r"(?:[0-9]+(?:h|ms|m|s)){1,4}")
 _PART = re.compile(r"([0-9]+)([a-z]+)")
-# The units of a timeout in milliseconds.
+# The length of each unit of a timeout, in milliseconds.
 _UNITS = {"h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 
 
@@ -141,7 +141,7 @@ def for_gateway(timeout):
     parts = _PART.findall(timeout)
     if all(len(digits) <= 5 for digits, _ in parts):
         return timeout
-    # A number with more digits is too long in any unit.
+    # A number with more than 18 digits is a timeout that is too long, in any unit.
     if any(len(digits.lstrip("0")) > 18 for digits, _ in parts):
         return None
     rest = sum(int(digits) * _UNITS[unit] for digits, unit in parts)

@@ -4,7 +4,7 @@ import re
 
 MOST = 500
 
-# The build compiles the patterns. A loop over characters would cost much more fuel.
+# The patterns are compiled at build time. A loop over characters would cost much more fuel in each pass.
 _DEFINITION = re.compile(r"(?:async[ \t]+)?def[ \t]+([A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_\u0080-\U0010ffff]*)[ \t]*[(\[]")
 _PLAIN = re.compile(r"[^\n#\"'\\()\[\]{}]+")
 _COMMENT = re.compile(r"[^\n]*")

@@ -18,7 +18,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 class Launch:
     """The image, the command and the variables with which the container starts."""
 
-    # Empty if only the user's container.image can name an image.
+    # Empty if no image is known, so the user must set container.image.
     image: str = ""
     command: list | None = None
     args: list | None = None
@@ -72,7 +72,7 @@ def _registered(name, runtime, settings, own):
         name == PYTHON_STRING,
         runtime.tools,
     )
-    # A command replaces the image's entrypoint, but a flag is no program. A command of the user replaces the flags.
+    # A command replaces the image's entrypoint, but a flag is no program. The user's own command replaces the flag.
     if launch.command and launch.command[0].startswith("-") and not own.get("command"):
         if settings["commandFlagsAsArgs"]:
             launch.command, launch.args = None, launch.command + (launch.args or [])

@@ -29,7 +29,7 @@ def _read(path):
     return json.loads((Path(__file__).parent / path).read_text())
 
 
-# The build runs these lines, so the component needs no files.
+# These lines run at build time, and the component contains the results. So the component reads no files.
 SCHEMA = _read("settings.schema.json")
 REGISTRY_SAMPLE = _read("samples/registry.json")
 PYTHON_SAMPLE = _read("samples/python-string.json")
@@ -57,7 +57,7 @@ def needs(subject):
     try:
         runtime = Wanted.of(spec_of(subject)).source.runtime
     except kaos.Refused:
-        # `translate` gets the same refusal, and refuses the object with it.
+        # `translate` decodes the object again, and returns the same refusal.
         return []
     if runtime is None:
         return []
@@ -72,7 +72,7 @@ def map_env(subject, base):
     env = kaos.Env(base)
     variable, params = request.launch.params_env_var, request.wanted.params
     if variable and params:
-        # The registry names this variable for the parameters, so they win over other values of the policy.
+        # The registry chose this variable for the parameters, so they win over the policy's later values for it.
         env.hold(CONTAINER, variable, params.source(), params.path)
     for field, of in [("config", request.spec.get("config")), ("container", request.spec.get("container"))]:
         env.user(CONTAINER, (of or {}).get("env"), f"spec.{field}.env")
@@ -115,7 +115,7 @@ def _missing_env(request, manifest):
     """Returns a note on variables that the runtime requires and the container lacks."""
     containers = manifest["spec"]["template"]["spec"]["containers"]
     main = next(container for container in containers if container.get("name") == CONTAINER)
-    # The objects in `envFrom` can supply the variables.
+    # The ConfigMaps and Secrets in `envFrom` can contain the missing variables.
     if main.get("envFrom"):
         return []
     names = {variable.get("name") for variable in main.get("env", [])}

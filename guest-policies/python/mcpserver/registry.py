@@ -135,7 +135,7 @@ def _at(mark, problem):
     return Malformed(f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else problem)
 
 
-# The value of a node while the function below still reads it.
+# A placeholder for the value of a node while `_texts` reads the node, to detect a node that contains itself.
 _INCOMPLETE = object()
 
 

@@ -128,7 +128,7 @@ def _gateway_policy(request, own):
 def _network_policy(request, own, is_on):
     """Builds the NetworkPolicy around the pods."""
     operator = own["operatorNamespace"] or request.subject.cluster.operator_namespace
-    # A dict keeps the order, and has each namespace once.
+    # The dict removes a repeated namespace, and keeps the order.
     trusted = dict.fromkeys([own["gatewayNamespace"] or "envoy-gateway-system", operator])
     spec = {
         "podSelector": {"matchLabels": request.workload.selector()},

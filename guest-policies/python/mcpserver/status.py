@@ -39,7 +39,7 @@ def assess(subject, seen):
         request = Request.of(subject)
         wanted = request.wanted
     except kaos.Refused:
-        # An object that waits also gets the condition on older fields.
+        # An object that waits also gets the condition about its older fields.
         request, wanted = None, _wanted(spec)
     if request:
         tools = _available_tools(request, seen.env)

@@ -56,7 +56,7 @@ class Wanted:
         if spec.get("type") is not None:
             wanted._older("spec.type", "spec.runtime", bool(spec.get("runtime")))
         if config.get("env"):
-            # If the container sets all variables of the older path, these variables have no effect.
+            # If container.env sets all variables of config.env, the variables in config.env have no effect.
             newer = {variable["name"] for variable in container.get("env") or []}
             is_ignored = all(variable["name"] in newer for variable in config["env"])
             wanted._older("spec.config.env", "spec.container.env", is_ignored)

@@ -11,7 +11,7 @@ from kaos.refusal import text
 
 VECTORS = Path(__file__).resolve().parents[2] / "sdk/tests/data/strategic-merge.json"
 
-# The types of objects that only the vectors patch.
+# The types of objects that only the test vectors patch, and no policy.
 CONDITIONS = Type({"conditions": Rule(PLAIN, "type")})
 TEMPLATE = Type({"metadata": Rule(METADATA), "spec": Rule(POD_SPEC)})
 DEPLOYMENT = Type({

@@ -13,8 +13,8 @@ const EXTRA_KEY: &str = "extra.conf";
 const LOGIN: &str = "login";
 const EXTRA: &str = "extra";
 
-/// Returns the needs of a Queue. Skips invalid names: the host would refuse the need, and `translate` refuses the
-/// Queue.
+/// Returns the needs of a Queue. Skips a need with an invalid name, because the host would refuse it. The function
+/// `translate` then refuses the Queue.
 pub(crate) fn needs(spec: &Spec) -> Vec<Need> {
     let mut needs = Vec::new();
     if let Some(secret) = spec.credentials_secret.as_deref().filter(|name| names::is_dns1123_subdomain(name)) {
@@ -34,13 +34,13 @@ pub(crate) struct Found {
     pub(crate) extra: Result<String, Blocker>,
 }
 
-/// The facts about the Secret with the password.
+/// What the policy found out about the Secret with the password.
 pub(crate) enum Login {
     /// The Queue names no Secret.
     Open,
     /// The Secret has a password. The digest changes with the content of the Secret.
     Known { secret: String, digest: String },
-    /// The operator does not look at Secrets.
+    /// The operator does not watch Secrets.
     Unwatched { secret: String, why: String },
     /// The Secret or its key is missing.
     Missing(Blocker),

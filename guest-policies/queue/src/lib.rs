@@ -79,8 +79,8 @@ impl Policy for Queue {
         let children = children::all(subject, &spec, &settings, &found, &env);
         let mut plan = plan::of(&children, env);
         plan.gates = found.blockers();
-        // Without the password or the extra configuration, the plan is incomplete. So the gates also hold back changes
-        // to running servers.
+        // Without the password or the extra configuration, the plan is incomplete. So its plan gates hold back every
+        // apply, not only the first.
         plan.gates_hold = !plan.gates.is_empty();
         plan.notes = found.notes();
         Ok(plan)

@@ -64,8 +64,8 @@ pub(crate) enum LogLevel {
     Trace,
 }
 
-/// Checks the object. The guard finds other mistakes in the manifests, such as an invalid size. The origins in the plan
-/// tell the guard which field of the Queue has the mistake.
+/// Checks the object. Later, the guard finds other mistakes in the manifests, such as an invalid size. With the plan's
+/// origins, the guard reports the field of the Queue with the mistake.
 pub(crate) fn check(object: &Object, spec: &Spec) -> Result<(), Refusal> {
     let mut wrong = Violations::new();
     if let Some(why) = names::dns1035_label(object.name()) {

@@ -22,7 +22,7 @@ fn with_password() -> Value {
     queue(&json!({"replicas": 3, "credentialsSecret": "login"}))
 }
 
-/// Starts a subject with the default settings.
+/// Begins to build a subject with the default settings.
 fn subject(object: &Value) -> SubjectBuilder {
     testing::subject(object).defaults(SCHEMA)
 }

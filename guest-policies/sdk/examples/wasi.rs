@@ -62,7 +62,7 @@ fn notes(title: &str) -> Vec<Note> {
         }
         "chatter" => {
             chatter();
-            // The allocator takes new pages of memory. The module that answers calls of WASI must not write to them.
+            // The allocator takes new pages. The module that answers calls of WASI must not write to these pages.
             let numbers: Vec<u64> = (0..200_000).collect();
             chatter();
             vec![note::debug("sum", numbers.iter().sum::<u64>())]
@@ -87,7 +87,7 @@ fn notes(title: &str) -> Vec<Note> {
     }
 }
 
-/// Writes more to standard output and standard error than the record of a failure can contain.
+/// Writes so much to standard output and standard error that the record of a failure cannot contain all of it.
 fn chatter() {
     for number in 0..1000 {
         eprintln!("chatter {number}");

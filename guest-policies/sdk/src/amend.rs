@@ -21,7 +21,7 @@
 //! assert!(plan.manifests[0].contains(r#""imagePullPolicy":"Always""#));
 //! ```
 //!
-//! The plan keeps the origins of the layer below. To declare where changed values come from, use [`children`].
+//! The plan keeps the origins of the layer below. To declare the origins of changed values, use [`children`].
 
 use crate::json;
 use crate::plan::Child;
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn only_changed_manifests_are_written_again() {
         let mut plan = plan::of(&[deployment().into(), json!({"kind": "Service"}).into()], Vec::new());
-        // The text of the second manifest is not canonical.
+        // The text of the second manifest is not canonical JSON, so a rewritten text would differ.
         plan.manifests[1] = "{ }".to_owned();
         pod_templates(&mut plan, |template| {
             containers(template).for_each(|container| container["image"] = json!("x:1"));

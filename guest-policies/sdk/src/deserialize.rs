@@ -1,8 +1,8 @@
 //! Reads JSON values into types that derive serde's `Deserialize`. Each error has a path, and the same wording as the
 //! errors of `Decode`.
 //!
-//! `Decode` makes smaller components. But serde's derive has more attributes (`flatten`, `untagged`, `with`), and many
-//! types of other crates already derive `Deserialize`.
+//! Types that derive `Decode` make smaller components. But `Deserialize` has more attributes (`flatten`, `untagged`,
+//! `with`), and many types of other crates already derive it.
 
 use alloc::{
     borrow::ToOwned,

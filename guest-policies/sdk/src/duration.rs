@@ -92,7 +92,7 @@ fn parts(mut text: &str) -> Result<Vec<(&str, u64)>, Error> {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (number, rest) = text.split_at(digits);
         let letters = rest.bytes().take_while(|byte| !byte.is_ascii_digit()).count();
-        // The split never cuts a character: it is before an ASCII digit or at the end of the text.
+        // This split never cuts a character, because `letters` ends before an ASCII digit or at the end of the text.
         let (unit, rest) = rest.split_at(letters);
         let (_, size) = UNITS.iter().find(|(name, _)| *name == unit).ok_or(Error::NotGateway)?;
         if digits == 0 || found.len() == PARTS {

@@ -66,8 +66,8 @@ pub trait Overlay {
     }
 }
 
-/// Turns a type that implements [`Policy`] into a component. Outside of Wasm, the macro only checks that the type
-/// implements the trait. So plain `cargo test` runs the policy natively.
+/// Turns a type that implements [`Policy`] into a component. Outside of Wasm, the macro exports nothing and only checks
+/// that the type implements the trait. So plain `cargo test` can run the policy natively.
 ///
 /// The host reports the message and the source location of a panic. Use `export_policy!(MyPolicy, no_std)` for a policy
 /// without the standard library (`#![no_std]`): this form adds the panic handler that such a policy lacks.
@@ -140,7 +140,7 @@ macro_rules! __panics {
 }
 
 /// Defines the exports that both worlds share, and the custom section with the contract's version. `more` contains the
-/// methods of a pass that the worlds do not share.
+/// methods of a pass that only one of the worlds has.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __shared_exports {

@@ -2,8 +2,8 @@
 //! of memory.
 //!
 //! A sandbox runs one pass and has one thread. So a component does not need a general allocator, which would prevent
-//! fragmentation but add eight kilobytes of code. The allocator rounds each size up: to a multiple of 8 bytes, or above
-//! 64 bytes to one of four sizes between two powers of two.
+//! fragmentation but add eight kilobytes of code. The allocator rounds a size up to a multiple of 8 bytes, or above 64
+//! bytes to the next of the four sizes that it uses between two powers of two.
 
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
@@ -90,7 +90,7 @@ impl Heap {
     ///
     /// See [`dealloc`](Self::dealloc).
     pub(crate) unsafe fn realloc(&mut self, block: *mut u8, layout: Layout, size: usize) -> bool {
-        // From now on, a block that shrinks belongs to the class of its smaller size.
+        // A block that shrinks stays in place. From now on, it belongs to the class of its new size.
         if size <= layout.size() {
             return true;
         }
@@ -149,7 +149,7 @@ mod component {
     #[inline(never)]
     fn grow(pages: usize) -> Option<NonNull<u8>> {
         let before = memory_grow::<0>(pages);
-        // The address is never zero: the stack and the data occupy the first page.
+        // The address of new pages is never zero: the stack and the data occupy the first page.
         if before == usize::MAX { None } else { NonNull::new((before * PAGE) as *mut u8) }
     }
 

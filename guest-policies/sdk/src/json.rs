@@ -21,7 +21,7 @@ pub fn text(value: &Value) -> Json {
 #[macro_export]
 macro_rules! object {
     ($($name:literal: $value:expr),* $(,)?) => {
-        // The function takes the values out of the array, so the compiled code does not have to drop the array.
+        // The function `object` takes all values out of the array, so the compiled code does not drop the array.
         $crate::json::object(&mut *::core::mem::ManuallyDrop::new([$(($name, $crate::json::Value::from($value))),*]))
     };
 }

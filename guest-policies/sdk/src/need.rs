@@ -78,8 +78,8 @@ pub fn key(map: &str, name: &str) -> String {
     format!("{map}[{}]", quoted(name))
 }
 
-/// Returns the path that selects only a value equal to `text`: `spec.models[="gpt-4o"]`. If the value at `path` is a
-/// list, the result selects the list's items that equal `text`.
+/// Returns a path that selects the value at `path` only if this value equals `text`: `spec.models[="gpt-4o"]`. If the
+/// value is a list, the new path selects the items that equal `text`.
 pub fn equal(path: &str, text: &str) -> String {
     format!("{path}[={}]", quoted(text))
 }

@@ -17,7 +17,7 @@ pub struct Places<'a> {
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// The index of the byte that separates the two groups, and the bit of that byte's symbol.
+    /// The index of the byte whose symbol separates the two groups, and the bit in which the symbols differ.
     at: usize,
     bit: u16,
     /// The group of texts without this bit, and the group of texts with this bit.

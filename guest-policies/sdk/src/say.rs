@@ -24,7 +24,7 @@ pub mod refusal {
     }
 }
 
-/// Builds blockers. A refusal or a plan gate waits for the object that a blocker names.
+/// Builds blockers. A blocker names the object that a refusal or a plan gate waits for.
 pub mod blocker {
     use crate::types::{Blocker, Reference};
     use alloc::string::String;
@@ -121,7 +121,7 @@ impl Violations {
         self.0.push(Violation { path: path.into(), message: message.into() });
     }
 
-    /// Adds the violation unless `holds` is true. Returns `holds`.
+    /// If `holds` is false, adds the violation. Returns `holds`.
     pub fn require(&mut self, holds: bool, path: &str, message: &str) -> bool {
         if !holds {
             self.add(path, message);

@@ -32,7 +32,7 @@ pub trait SubjectExt {
 /// The answer to one need.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lookup<T> {
-    /// The object exists. For a need by labels, the list can be empty.
+    /// The host found the object. After a need by labels, `T` is a list, which can be empty.
     There(T),
     /// The host looked for the object and did not find it.
     Absent,

@@ -115,9 +115,9 @@ impl SubjectBuilder {
     /// Answers the needs of `P` from the objects in `beside`, in rounds, as the host does. The policy sees only the
     /// fields that a need names. Keeps the answers that the test already gave.
     ///
-    /// An object of a namespaced type without a namespace is in the namespace of the subject's object. A type that is
-    /// neither built in nor claimed is cluster-scoped if none of its objects has a namespace. This function does not
-    /// check grants: the gate checks grants with the samples.
+    /// If an object of a namespaced type has no namespace, it is in the namespace of the subject's object. A type that
+    /// is neither built in nor claimed is cluster-scoped if none of its objects has a namespace. This function does not
+    /// check grants: the gate checks grants when it evaluates samples.
     ///
     /// # Panics
     ///

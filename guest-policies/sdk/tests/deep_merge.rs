@@ -60,7 +60,7 @@ fn flag() -> BoxedStrategy<Value> {
     any::<bool>().prop_map(Value::from).boxed()
 }
 
-/// Sets the fields that the type of `k8s-openapi` requires, because `DeepMerge` would otherwise add defaults for them.
+/// Sets `port`, which the type of `k8s-openapi` requires, because `DeepMerge` would otherwise add a default.
 fn ported(mut get: Value) -> Value {
     get["port"] = json!(80);
     get

@@ -127,7 +127,7 @@ func (Website) Assess(_ *kaos.Subject, seen *kaos.Observation) kaos.Report {
 	rollout := seen.Rollout("Deployment")
 	report := kaos.Report{Phase: "Pending", Message: fmt.Sprintf("%d replicas available", rollout.Available)}
 	switch seen.Outcome.(type) {
-	// If a plan sets GatesHold, its gates can hold back a change while the pods of an earlier plan run.
+	// If a plan sets GatesHold, its gates can hold back a change while the pods of an earlier plan still serve.
 	case kaos.Applied, kaos.Gated:
 		if rollout.Serves() {
 			report.Ready, report.Phase = true, "Ready"

@@ -127,7 +127,7 @@ export function assess(subject, seen) {
   const deployment = seen.children.find((child) => child.live?.kind === 'Deployment')?.live;
   const available = kaos.available(deployment);
   const { tag } = seen.outcome;
-  // Plan gates with `gatesHold` hold back a change while the pods of an earlier plan run.
+  // If a plan sets `gatesHold`, its gates can hold back a change while the pods of an earlier plan still serve.
   const ready = (tag === 'applied' || tag === 'gated') && available > 0;
   const phase = ready ? 'Ready' : tag === 'refused' || tag === 'failed' ? 'Failed' : 'Pending';
   return { ready, phase, message: `${available} replicas available` };

@@ -11,7 +11,7 @@ import kaos
 API_VERSION = "example.com/v1"
 CONTAINER = "web"
 
-# The build runs this line, so the component needs no file.
+# This line runs at build time, and the component contains the result. So the component reads no file.
 SCHEMA = json.loads(Path(__file__).with_name("settings.schema.json").read_text())
 
 
@@ -71,7 +71,7 @@ def translate(subject, env):
 def assess(subject, seen):
     """Returns the status. While new pods start, old pods can still serve. The status does not count the old pods."""
     rollout = kaos.Rollout.of(seen, "Deployment")
-    # If a plan sets gates_hold, its gates can hold back a change while the pods of an earlier plan run.
+    # If a plan sets gates_hold, its gates can hold back a change while the pods of an earlier plan still serve.
     ready = isinstance(seen.outcome, (kaos.Outcome_Applied, kaos.Outcome_Gated)) and rollout.serves
     failed = isinstance(seen.outcome, (kaos.Outcome_Refused, kaos.Outcome_Failed))
     phase = "Failed" if failed else "Ready" if ready else "Pending"

@@ -121,7 +121,7 @@ impl Policy for Website {
         // While new pods start, pods of an older generation can still serve. The status does not count these older
         // pods.
         let rollout = seen.rollout("Deployment");
-        // If a plan sets `gates_hold`, its gates can hold back a change while the pods of an earlier plan run.
+        // If a plan sets `gates_hold`, its gates can hold back a change while the pods of an earlier plan still serve.
         let ready = matches!(seen.outcome, Outcome::Applied | Outcome::Gated) && rollout.serves();
         let phase = match &seen.outcome {
             _ if ready => "Ready",

@@ -118,8 +118,8 @@ fn first_message(blockers: &[Blocker]) -> String {
 }
 
 /// Builds the condition `DependenciesReady` of a kind with dependencies. `blockers` contains the dependencies that are
-/// missing or do not serve. After the first apply, it must not contain a dependency that is unready only because of its
-/// own rollout. So this rollout causes no status write for the objects that depend on it.
+/// missing or do not serve. After the first apply, `blockers` must not contain a dependency that is unready only
+/// because of its own rollout. So the rollout of one object causes no status write for the objects that depend on it.
 pub fn dependencies_ready(blockers: &[Blocker]) -> Condition {
     let Some(first) = blockers.first() else {
         return condition::yes("DependenciesReady", "Ready", "every dependency serves");

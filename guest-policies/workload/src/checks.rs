@@ -7,8 +7,8 @@ use kaos_policy_sdk::types::Refusal;
 use kaos_policy_sdk::{Places, quote, refusal};
 use serde_json::Value;
 
-/// Refuses a container with two ports of the same name. Ports merge by number, so a patch with another number for a
-/// port adds a second port of the same name.
+/// Refuses a container with two ports of the same name. Ports merge by number, so a patch that gives a port another
+/// number adds a second port of the same name.
 fn check_ports(container: &Value, path: impl Fn() -> String) -> Result<(), Refusal> {
     let mut seen = Places::new();
     for port in items(container, "ports") {

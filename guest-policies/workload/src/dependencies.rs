@@ -1,11 +1,11 @@
-//! The objects that an object depends on. The status of each dependency contains an address, and whether the dependency
-//! is ready.
+//! The objects that an object depends on. The status of each dependency shows its address, and whether it is
+//! ready.
 //!
 //! While a dependency or its address is missing, the policy cannot build a correct manifest. A dependency that has an
 //! address but is not ready causes a plan gate.
 //!
-//! Plan gates hold back only the first apply. So after this apply, the policy only reads whether a dependency serves,
-//! and a rollout or a new label of the dependency begins no pass over the object. The policy reads more fields only if
+//! Plan gates hold back only the first apply. So after this apply, the policy reads only whether a dependency serves. A
+//! rollout or a new label of the dependency then begins no pass over the object. The policy reads more fields only if
 //! the dependency does not serve or does not offer what the object needs.
 
 use crate::assess::Phase;
@@ -25,10 +25,10 @@ const ALL: [&str; 4] =
 pub struct Dependency {
     /// The dependency.
     pub on: Reference,
-    /// The fields that the policy reads before the first apply of the object, and while the dependency does not offer
-    /// what the object needs.
+    /// The fields that the policy reads before the first apply of the object, and while the dependency does not serve
+    /// or does not offer what the object needs.
     pub all: Vec<String>,
-    /// The fields that the policy reads as long as the dependency offers what the object needs.
+    /// The fields that the policy always reads after the first apply of the object.
     pub brief: Vec<String>,
 }
 

@@ -20,7 +20,7 @@ const POD: &str = "spec.template.spec";
 /// The settings for the pods of a kind.
 #[derive(Debug)]
 pub struct PodDefaults<'a> {
-    /// The path of these settings: `settings`, or for example `settings.proxy`. Declared origins contain this path.
+    /// The path of these settings: `settings`, or for example `settings.proxy`. The plan's origins contain this path.
     pub path: &'a str,
     /// Image of the main container.
     pub image: &'a str,
@@ -124,8 +124,8 @@ impl PodParts<'_> {
         Ok(Deployment { child: self.with_origins(manifest, workload, defaults), env })
     }
 
-    /// Declares where the values of the Deployment come from. A container's field and the setting for this field have
-    /// the same name, so one origin covers all these settings.
+    /// Declares the origins of the Deployment's values. Each field of the main container has the name of its setting,
+    /// so one origin covers all these fields.
     fn with_origins(&self, manifest: Value, workload: &Workload<'_>, defaults: &PodDefaults<'_>) -> Child {
         let settings = defaults.path;
         let main = format!("{POD}.containers[name=\"{}\"]", workload.kind.container);

@@ -76,8 +76,8 @@ impl Workload<'_> {
         format!("http://{}.{}.svc.{}:{}", self.child_name(), self.namespace, self.domain, i64::from(port))
     }
 
-    /// Builds the `metadata` of the child `name` with the namespace, the kind's labels, and the additions from the
-    /// settings. The kind's labels win over these additions.
+    /// Builds the `metadata` of the child `name` with the namespace, the kind's labels, and the labels and annotations
+    /// from the settings. The kind's labels win.
     pub fn metadata(&self, name: &str, extra: &Extra<'_>) -> Value {
         let mut metadata = extra.over(self.selector());
         metadata.insert("name".into(), name.into());
@@ -131,7 +131,7 @@ pub struct Extra<'a> {
 }
 
 impl Extra<'_> {
-    /// Declares where these additions come from. `above` is the path above `metadata`, with a dot at its end.
+    /// Declares the origins of these labels and annotations. `above` is the path above `metadata`, with a final dot.
     pub(crate) fn declare(&self, child: &mut Child, above: &str) {
         for (field, setting, members) in [
             ("labels", "settings.extraLabels", self.labels),
@@ -143,14 +143,14 @@ impl Extra<'_> {
         }
     }
 
-    /// Builds a child from a manifest whose `metadata` already has these additions, and declares their origins.
+    /// Builds a child from a manifest that already has these labels and annotations, and declares their origins.
     pub fn child(&self, manifest: Value) -> Child {
         let mut child = Child::new(manifest);
         self.declare(&mut child, "");
         child
     }
 
-    /// Builds a `metadata` with these additions. `labels` win over labels of the settings.
+    /// Builds a `metadata` with these labels and annotations. The parameter `labels` wins over labels of the settings.
     pub(crate) fn over(&self, labels: Map<String, Value>) -> Map<String, Value> {
         let mut all = self.labels.clone();
         all.extend(labels);

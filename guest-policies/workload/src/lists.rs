@@ -1,11 +1,11 @@
-//! The paths of an object's overrides, and access to list items by name.
+//! The fields with the user's changes to the pod, and access to list items by name.
 
 use serde_json::Value;
 
-/// The path of the overrides for the main container.
+/// The field with the user's changes to the main container.
 pub(crate) const CONTAINER: &str = "spec.container";
 
-/// The path of the overrides for the pod.
+/// The field with the user's changes to the pod.
 pub(crate) const POD_SPEC: &str = "spec.podSpec";
 
 /// Returns the field `name` of an item, or `None` if the item has no name.

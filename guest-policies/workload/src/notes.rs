@@ -28,8 +28,8 @@ pub fn older(old: &str, newer: &str, is_set: bool) -> Note {
     if is_set { ignored(old, newer) } else { deprecated(old, Some(newer)) }
 }
 
-/// Returns the note on the variables `names` at the deprecated path `old`, or `None` if `names` is empty. The variables
-/// have no effect if `theirs`, the names in the list at the path `newer`, contains all of them.
+/// Returns the note on the variables `names` at the deprecated path `old`, or `None` if `names` is empty. `theirs` has
+/// the names at the path `newer`. If it contains all of `names`, the old variables have no effect.
 pub fn older_env<'a>(
     old: &str,
     mut names: impl ExactSizeIterator<Item = &'a str>,

@@ -173,7 +173,8 @@ impl Cluster {
         lock(&self.0.plan).0 = Box::new(plan);
     }
 
-    /// Sets the fate of all pods for which neither [`Self::set_pods_of`] nor [`Self::set_pods_with_image`] set a fate.
+    /// Sets the fate of all other pods: those without a fate from [`Self::set_pods_of`] or
+    /// [`Self::set_pods_with_image`].
     pub fn set_pods(&self, fate: PodFate) {
         lock(&self.0.fates).set_general(fate);
         self.revisit_pods();
@@ -185,7 +186,7 @@ impl Cluster {
         self.revisit_pods();
     }
 
-    /// Sets the fate of the pods that have a container with this image, in Deployments without a fate of their own.
+    /// Sets the fate of the pods that have a container with this image. A fate from [`Self::set_pods_of`] wins.
     pub fn set_pods_with_image(&self, image: &str, fate: PodFate) {
         lock(&self.0.fates).set_image(image, fate);
         self.revisit_pods();
@@ -196,7 +197,7 @@ impl Cluster {
         self.0.logs.write([namespace, pod, container].map(str::to_owned), line);
     }
 
-    /// Ends the log of a container, so that followers of the log end.
+    /// Ends the log of a container. Requests that follow the log then end, too.
     pub fn end_log(&self, namespace: &str, pod: &str, container: &str) {
         self.0.logs.end([namespace, pod, container].map(str::to_owned));
     }
@@ -208,7 +209,7 @@ impl Cluster {
         self.0.poke.notify_one();
     }
 
-    /// Pauses a controller, to simulate a restart or a delay.
+    /// Pauses a controller, to simulate a restart or a delay of a real controller.
     pub fn send_away(&self, controller: Controller) {
         lock(&self.0.controllers).send_away(controller);
     }
@@ -281,8 +282,8 @@ impl Cluster {
         state.store.list(&GroupResource::new(group, plural), "").map(|(_, object)| Arc::clone(object)).collect()
     }
 
-    /// Stores an object without checks. So a test can create an object as an older server with an older schema stored
-    /// it. Adds a UID and a creation time if the object has none.
+    /// Stores an object without checks. So a test can create an object that an older server stored with an older
+    /// schema. Adds a UID and a creation time if the object has none.
     pub fn plant(&self, group: &str, plural: &str, mut object: Value) -> Arc<Value> {
         let now = clock::text(self.0.now());
         let mut state = lock(&self.0.state);

@@ -31,10 +31,10 @@
 //! The cluster has no admission webhooks, conversion webhooks, quotas, priorities, volumes or exec. It has only the
 //! logs that a test writes. It has no `EndpointSlice`s for Services and no `OpenAPI` v2 in protobuf, and it does not
 //! detect duplicate JSON keys. `kubectl api-resources` lists the built-in kinds. If a new schema changes a list from
-//! atomic to granular or back, the managed fields of the list stay as they are.
+//! atomic to granular or back, the cluster does not adapt the list's managed fields.
 //!
 //! The time comes from a [`Clock`] and tokio's timers, and random values come from a seed. Nothing depends on the order
-//! of a hash map. So under tokio's paused time, a test can repeat a run exactly.
+//! of a hash map. So a test under tokio's paused time can repeat a run exactly.
 
 mod access;
 mod api;

@@ -42,7 +42,7 @@ impl Logs {
         lock(&self.logs).contains_key(key)
     }
 
-    /// Opens a log. `tail` limits the number of lines at the start.
+    /// Opens a log. If `tail` is set, begins with the last `tail` lines of the log.
     pub(crate) fn open(self: &Arc<Self>, key: LogKey, tail: Option<usize>, follow: bool) -> Reader {
         let (changed, logs) = (self.changed.subscribe(), Arc::clone(self));
         let count = lock(&self.logs).get(&key).map_or(0, |log| log.lines.len());
@@ -68,7 +68,8 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Returns the next line; `None` at the end. A reader that follows waits for the next line until the log ends.
+    /// Returns the next line; `None` at the end. A reader that follows the log waits for the next line until the log
+    /// ends.
     pub(crate) async fn line(&mut self) -> Option<String> {
         loop {
             if let Some(line) = self.ready.pop_front() {

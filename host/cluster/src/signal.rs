@@ -1,4 +1,5 @@
-//! A number that only rises, and tasks that wait until the number rises. The tasks wake in the order of their arrival.
+//! A number that only rises, and tasks that wait until the number rises. The tasks wake in the order in which they
+//! began to wait.
 //!
 //! Tokio's watch channel would wake waiting tasks in random order, so no test could repeat a run.
 

@@ -70,8 +70,8 @@ pub(crate) struct Snapshots {
 impl Snapshots {
     const MAX_KEPT: usize = 64;
 
-    /// Stores the part of a list that the client has not read yet. The list shows the state at resource version
-    /// `revision`. Removes the oldest stored lists if there are too many.
+    /// Stores `rest`, the part of a list that the client has not read yet. The list shows the state at `revision`.
+    /// Removes the oldest stored lists if there are too many.
     pub(crate) fn keep(&mut self, revision: u64, rest: VecDeque<Listed>) -> u64 {
         self.next += 1;
         self.kept.insert(self.next, (revision, rest));

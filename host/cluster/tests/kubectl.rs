@@ -41,7 +41,7 @@ impl Shell {
         command
     }
 
-    /// Runs kubectl. In `line`, `~` stands for a space inside of an argument.
+    /// Runs kubectl. In `line`, spaces separate the arguments, and `~` stands for a space inside of an argument.
     async fn run(&self, line: &str) -> String {
         let output = self.command(line).output().await.unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -5,8 +5,8 @@ use std::{error::Error, iter::successors};
 
 use kube::runtime::watcher;
 
-/// Text in the server's message if an applied manifest contains an unknown field or a value of a wrong type. The server
-/// answers 500 with this text, although the same manifest will fail again.
+/// The text that the server's message contains if an applied manifest has an unknown field or a value of a wrong type.
+/// The server answers 500 with this text, although the same manifest will fail again.
 const MISFIT: &str = "failed to create typed patch object";
 
 /// Returns whether the server's message reports an applied manifest that does not fit the schema.
@@ -21,7 +21,7 @@ pub fn with_causes(error: &(dyn Error + 'static)) -> String {
         match cause.downcast_ref::<kube::Error>() {
             // The causes of this error repeat the server's message in technical terms, so leave them out.
             Some(kube::Error::Api(status)) => return with(text, &words(status.code, &status.message)),
-            // Leave out these errors, because they only name a layer of the client and repeat the cause.
+            // Leave out these errors, because each only names a layer of the client and repeats its cause.
             Some(kube::Error::Service(_) | kube::Error::HyperError(_)) => {}
             _ => text = with(text, &cause.to_string()),
         }
@@ -116,7 +116,8 @@ mod tests {
         let listed = anyhow::Error::new(refused()).context("Widgets cannot be listed");
         assert_eq!(with_causes(listed.as_ref()), "Widgets cannot be listed: tcp connect error: Connection refused");
         assert!(is_unanswered(listed.as_ref()));
-        // A broken pipe concerns the API server only as the cause of a request's error.
+        // A broken pipe alone does not mean that the API server did not answer: it must be the cause of a request's
+        // error.
         assert!(!is_unanswered(&io::Error::from(io::ErrorKind::BrokenPipe)));
     }
 }

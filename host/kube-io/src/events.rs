@@ -1,5 +1,5 @@
-//! Writes Events, for `kubectl describe`. The writer remembers the Events of the last minutes, so that a repetition
-//! creates no second Event.
+//! Writes Events, which `kubectl describe` shows. The writer remembers the Events of the last minutes, so that a
+//! repetition creates no second Event.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -86,7 +86,7 @@ enum Write {
 }
 
 impl Repeat {
-    /// Returns the time during which a repetition creates no second Event.
+    /// Returns the time after an Event during which a repetition creates no second Event.
     fn window(self) -> Duration {
         match self {
             Self::Skip => Duration::from_mins(10),

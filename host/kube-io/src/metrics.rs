@@ -1,5 +1,5 @@
-//! The measurements of this crate. The caller provides the registry, so that one table contains the names of all
-//! metrics.
+//! The measurements of this crate. The operator implements the trait [`IoMetrics`], so that one table of the operator
+//! contains the names of all metrics.
 
 use std::{fmt, time::Duration};
 
@@ -49,7 +49,7 @@ impl WatchState {
     /// All states.
     pub const ALL: [Self; 5] = [Self::Unserved, Self::Forbidden, Self::Listing, Self::Synced, Self::Failing];
 
-    /// Returns the label of the metric.
+    /// Returns the value of the metric's label for this state.
     pub fn label(self) -> &'static str {
         match self {
             Self::Unserved => "unserved",

@@ -16,9 +16,9 @@ pub const MAX_READ: usize = 64 << 20;
 
 /// Answers lookups from the state of a cluster, or from objects in files.
 pub trait Lookup {
-    /// Looks up a target. The target always has a namespace, which has no meaning for a cluster-scoped type. For a
-    /// Secret, the answer is always a [`Sighting::Secret`]. An implementation can stop when the objects exceed
-    /// [`MAX_FOUND_BYTES`] bytes in total, because the policy does not see objects beyond this limit.
+    /// Looks up a target. The target must have a namespace. The lookup ignores the namespace if the type is
+    /// cluster-scoped. For a Secret, the answer is always a [`Sighting::Secret`]. An implementation can stop when the
+    /// objects exceed [`MAX_FOUND_BYTES`] bytes in total, because the policy does not see objects beyond this limit.
     fn look_up(&self, target: &Target) -> Sighting;
 
     /// Looks up a target like [`look_up`](Self::look_up), but returns only `fields` of each object. `room` is the
@@ -51,7 +51,7 @@ pub trait Lookup {
 /// The result of a lookup.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sighting {
-    /// The complete objects; empty if no object matches the target.
+    /// The found objects, complete or with the requested fields only; empty if no object matches the target.
     Objects(Vec<Arc<Value>>),
     /// The facts of a Secret.
     Secret(SecretFacts),

@@ -1,5 +1,6 @@
-//! Reads compiled code of the default policies from a folder. An earlier build of the same sources made a
-//! `kaos-operator`, whose verb `compile-embedded` wrote a file `<digest of the component>.code` for each component.
+//! Reads compiled code of the default policies from a folder. To fill the folder, build the same sources without it,
+//! and run the verb `compile-embedded` of this `kaos-operator`. The verb writes a file `<digest of the component>.code`
+//! for each component.
 //!
 //! The code becomes part of the program and runs with the program's rights. If the code was compiled by another version
 //! or with other options, the program detects this and compiles the policy instead. The program cannot detect forged

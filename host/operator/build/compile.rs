@@ -75,9 +75,9 @@ fn run(workspace: &Path, target_dir: &Path, policy: &Policy) -> Result<()> {
 }
 
 /// Returns the compiler flags. These flags replace the flags in the user's cargo configuration. They keep paths of this
-/// machine out of the bytes, and shorten addresses that need less than five bytes. Cargo hashes a path dependency
-/// outside of the workspace by its absolute path, and this hash changes the order of functions. So the bytes are
-/// reproducible only for the same sources in the same directory.
+/// machine out of the component, and make the linker encode each address in as few bytes as possible. Cargo hashes a
+/// path dependency outside of the workspace by its absolute path, and this hash changes the order of functions. So the
+/// bytes are reproducible only for the same sources in the same directory.
 fn flags(workspace: &Path) -> Result<OsString> {
     let repository = workspace.parent().ok_or("guest-policies/ has no parent directory")?;
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);

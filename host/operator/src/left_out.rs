@@ -1,4 +1,4 @@
-//! Optional types that the operator leaves alone.
+//! Optional types that the owner excluded, so the operator does not use them.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,8 @@ impl LeftOut {
         Self(kinds.into_iter().collect())
     }
 
-    /// Returns whether the operator ignores the type `of` in a claim. The operator leaves out only optional types
-    /// (`wishes`).
+    /// Returns whether the operator ignores the type `of` of a claim. The operator ignores only the optional types of a
+    /// claim, which are in the field `wishes`.
     pub fn has(&self, claim: &Claim, of: &ResourceType) -> bool {
         claim.wishes.contains(of) && self.0.contains(&GroupKind::from(of))
     }

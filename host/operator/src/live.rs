@@ -46,11 +46,11 @@ pub struct Gathered {
     client: Client,
     known: Option<Arc<dyn KnownObjects>>,
     types: BTreeMap<ResourceType, Option<Served>>,
-    /// The reader has listed all objects of these types, in a namespace or in the whole cluster.
+    /// The types whose objects the reader has listed, each with the namespace of the list; `None` is the whole cluster.
     listed: BTreeSet<(ResourceType, Option<String>)>,
     asked: BTreeSet<Target>,
     documents: BTreeMap<Identity, Document>,
-    /// Whether the reader had to fetch at least one target, because the caller did not have all its objects.
+    /// Whether the reader fetched at least one target, because the caller did not have all objects of the target.
     has_fetched: bool,
 }
 
@@ -72,7 +72,7 @@ impl Gathered {
         Self { client, known: None, types, listed, asked, documents: BTreeMap::new(), has_fetched: false }
     }
 
-    /// Starts without any objects. Before a request to the cluster, asks `known` for the objects.
+    /// Starts without any objects. Sends a request to the cluster only if `known` does not have the objects.
     pub fn knowing(client: Client, known: Arc<dyn KnownObjects>) -> Self {
         Self { known: Some(known), ..Self::new(client) }
     }
@@ -97,7 +97,7 @@ impl Gathered {
         self.fetch(&all, &served).await
     }
 
-    /// Reads the `targets` that the reader has not read yet. Returns whether there was such a target.
+    /// Reads the `targets` that the reader has not read yet. Returns whether there was at least one of them.
     pub async fn read(&mut self, targets: impl IntoIterator<Item = Target>) -> Result<bool, LiveError> {
         let mut any = false;
         for target in targets {
@@ -126,13 +126,13 @@ impl Gathered {
         Ok(any)
     }
 
-    /// Returns whether the reader has read a target. Then the documents contain every object of the target that exists.
+    /// Returns whether the reader has read a target. If so, the documents contain every existing object of the target.
     pub fn has_read(&self, target: &Target) -> bool {
         self.asked.contains(target) || self.has_listed(&target.of(), target.namespace())
     }
 
-    /// Returns whether the reader had to fetch at least one target, because the caller did not have all its objects.
-    /// The caller's watches do not report changes of such objects.
+    /// Returns whether the reader fetched at least one target, because the caller did not have all objects of the
+    /// target. The caller's watches do not report changes of fetched objects.
     #[cfg(feature = "console")]
     pub fn has_fetched(&self) -> bool {
         self.has_fetched
@@ -195,8 +195,9 @@ impl Gathered {
             Err(kube::Error::Api(answer)) if matches!(answer.code, 400 | 422) => answer.message,
             Err(error) => return Ok(DryRunAnswer::Open(with_causes(&error))),
         };
-        // Check whether the live object has fields that the server derived from the previous plan. The operator removes
-        // such fields before the apply, but a dry run cannot do this. So with such fields, the refusal may be wrong.
+        // The live object may have fields that the server derived from the previous plan. The operator removes such
+        // fields before the apply, but a dry run cannot remove them. If there are such fields, the operator's apply may
+        // succeed although the server refused the dry run.
         let live = api.get_opt(name).await.map_err(|source| failed(format!("{of} {name}"), source))?;
         let live = live.and_then(|live| serde_json::to_value(live).ok()).unwrap_or_default();
         Ok(if leftovers(manifest, &live).is_empty() { DryRunAnswer::Refused(why) } else { DryRunAnswer::Open(why) })
@@ -246,7 +247,7 @@ impl Gathered {
         self.types.get(of)?.as_ref().map(|served| served.resource.plural.as_str())
     }
 
-    /// Returns the scopes of the types that the caller has asked for.
+    /// Returns whether each type is namespaced or cluster-scoped, for all types that the reader has looked up.
     pub fn scopes(&self) -> Scopes {
         let mut scopes = Scopes::default();
         for (of, served) in &self.types {
@@ -257,8 +258,8 @@ impl Gathered {
         scopes
     }
 
-    /// Returns the answer to each need of this type, if passes cannot see the objects themselves. Otherwise returns
-    /// `None`.
+    /// Returns the answer that passes get to each need of this type if they cannot see the objects: the type is
+    /// `Secret`, or the cluster does not serve it. Otherwise returns `None`.
     pub fn hidden(&self, of: &ResourceType) -> Option<Sighting> {
         if of.is_secret() {
             return Some(Sighting::Forbidden("this verb does not read Secrets".to_owned()));

@@ -1,8 +1,8 @@
-//! Runs CPU-bound work that no pass waits for, such as previews and recorded cases. Threads of their own do this work.
-//! They have a lower priority than all other threads of the process, so the kernel lets passes run first.
+//! Runs CPU-bound work that no pass waits for, such as previews and recorded cases. Separate threads do this work. They
+//! have a lower priority than all other threads of the process, so the kernel lets passes run first.
 //!
-//! If a CPU limit of the container is used up, the kernel stops all threads, whatever their priority. So a thread of
-//! low priority also pauses between two pieces of work while the caller asks for it.
+//! If a CPU limit of the container is used up, the kernel stops all threads, whatever their priority. So while `pauses`
+//! returns true, a thread of low priority also pauses after each piece of work.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},

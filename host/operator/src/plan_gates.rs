@@ -6,8 +6,8 @@
 use kaos_policy::{contract::Reference, render::Planned, stamp::pod_template};
 use serde_json::Value;
 
-/// Returns whether the plan must wait for its gates. `are_there` says whether the [`decisive`] children already exist,
-/// as the function [`are_there`] returns.
+/// Returns whether the plan must wait for its gates. The parameter `are_there` is the result of the function
+/// [`are_there`]: whether all [`decisive`] children exist.
 pub(crate) fn bind(planned: &Planned, object: &Value, are_there: bool) -> bool {
     !planned.gates.is_empty() && (is_first(object, are_there) || (planned.gates_hold && are_there))
 }
@@ -23,8 +23,8 @@ pub(crate) fn was_applied(object: &Value) -> bool {
     object["status"]["appliedGeneration"].is_i64()
 }
 
-/// Returns whether the gates certainly let a plan through, for a caller that cannot look at the children. With
-/// `gates_hold`, only the children show whether a plan waits.
+/// Returns whether the operator can apply a plan whatever children exist. If the plan sets `gates_hold` and has gates,
+/// returns false, because only the children show whether the plan waits.
 pub(crate) fn let_through(planned: &Planned, was_applied: bool) -> bool {
     planned.gates.is_empty() || (was_applied && !planned.gates_hold)
 }

@@ -43,7 +43,8 @@ pub(crate) struct Processors {
 struct LowPriorityThreads {
     /// The threads that run policies.
     policies: LowPriority,
-    /// The thread that writes recorded cases. It is separate, because only a few cases can wait.
+    /// The thread that writes recorded cases. Previews do not use this thread, because only a few cases can wait for
+    /// it.
     cases: LowPriority,
     /// The number of threads in `policies`.
     number: usize,
@@ -75,8 +76,8 @@ impl Processors {
         Self { all, tenants, low_priority, last }
     }
 
-    /// Runs policies or other CPU-bound work. Work with `is_local` is for a tenant's policies, and leaves processors
-    /// free for the owner's policies.
+    /// Runs policies or other CPU-bound work. If `is_local` is set, the work is for a tenant's policies, and leaves
+    /// processors free for the owner's policies.
     ///
     /// The work keeps its processor until the work ends, even if the caller stops waiting for the work.
     pub(crate) async fn run<T: Send + 'static>(&self, is_local: bool, work: impl FnOnce() -> T + Send + 'static) -> T {
@@ -106,8 +107,8 @@ impl Processors {
         self.low_priority.as_ref().map_or(1, |threads| threads.number)
     }
 
-    /// Runs policies with low priority. Work with `is_local` is for a tenant's policies, and leaves threads free for the
-    /// owner's policies.
+    /// Runs policies with low priority. If `is_local` is set, the work is for a tenant's policies, and leaves threads
+    /// free for the owner's policies.
     pub(crate) async fn run_low_priority<T: Send + 'static>(
         &self,
         is_local: bool,
@@ -140,7 +141,8 @@ impl Processors {
 
 impl LowPriorityThreads {
     /// Starts the threads for this many processors. While passes run, the threads leave half of their time to passes.
-    /// With a single processor, they always do so: the processor can be a CPU limit that all threads share.
+    /// With a single processor, they always pause for half of their time: the single processor may be a CPU limit,
+    /// which all threads share.
     fn start(processors: usize, all: &Arc<Semaphore>, last: &Arc<Mutex<Option<Instant>>>) -> Self {
         let (all, last) = (Arc::clone(all), Arc::clone(last));
         let pauses = move |began: Instant| {

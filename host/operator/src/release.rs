@@ -129,7 +129,8 @@ struct ReadableTypes {
 
 impl ReadableTypes {
     /// Reports the types with objects that the user has no right to read. If the user can read other types, each
-    /// unreadable type is a failure. Otherwise, reports once that the user can read nothing there.
+    /// unreadable type is a failure. Otherwise, reports once that the user can read nothing in this namespace, or in
+    /// the whole cluster.
     fn tell(self, namespace: Option<&str>, tell: &mut impl FnMut(Event)) {
         let Self { any, refused } = self;
         if any {

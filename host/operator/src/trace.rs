@@ -51,14 +51,14 @@ impl JoinedTrace {
 /// The trace of one pass.
 #[derive(Debug, Default)]
 pub(crate) struct PassTrace {
-    /// The span of the pass. Not set if the pass waited, or had no object.
+    /// The span of the pass. Not set if the pass ended early: it waited for lists or policies, or the object is gone.
     span: OnceLock<Span>,
 }
 
 impl PassTrace {
     /// Starts the span of a pass. If the object's annotation `traceparent` names a trace, connects the pass to this
-    /// trace. With `may_join`, the pass can become a part of this trace. Otherwise the pass gets a trace of its own,
-    /// with a link to this trace. Adds the id of the pass's trace to the log lines of the pass.
+    /// trace. If `may_join` is true, the pass can become a part of this trace. Otherwise the pass gets a separate
+    /// trace, with a link to this trace. Adds the id of the pass's trace to the log lines of the pass.
     pub(crate) fn start(&self, key: &ObjectKey, object: &Value, may_join: bool) -> Span {
         let ObjectKey { of, namespace, name } = key;
         let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();

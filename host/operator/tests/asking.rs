@@ -21,7 +21,7 @@ fn naming(stage: &Stage, name: &str, policy: &str) {
     stage.cluster.plant("kaos.tools", "agents", like_a(stage, metadata));
 }
 
-/// Adds an Agent with more containers than the second edition of the policy allows.
+/// Adds an Agent with more containers than the second version of the policy allows.
 fn beside(stage: &Stage) {
     let mut beside = like_a(stage, json!({"name": "beside", "namespace": "team"}));
     let sides = (0..6).map(|side| json!({"name": format!("side{side}"), "image": "side:1"}));
@@ -171,7 +171,7 @@ async fn plan_that_frees_a_place_shows_the_waiting_package_serving() {
     let ran = stage.policy(&[&plan[..], &["--name", "one"]].concat()).await;
     assert_eq!((ran.code, &ran.json()["changed"]), (2, &3.into()), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("x:2") && ran.stderr.contains(note), "{}{}", ran.stdout, ran.stderr);
-    // A package under another name does not free the place.
+    // A planned package with another name replaces no package, so the place of the waiting package stays taken.
     let ran = stage.policy(&[&plan[..], &["--name", "other"]].concat()).await;
     assert_eq!((ran.code, &ran.json()["changed"]), (2, &3.into()), "{}{}", ran.stdout, ran.stderr);
     assert!(!ran.stdout.contains("x:2") && !ran.stderr.contains(note), "{}{}", ran.stdout, ran.stderr);
@@ -319,8 +319,8 @@ async fn last_valid_operator_config_holds_while_the_current_one_is_invalid() {
     assert!(ran.stdout.contains("x:1") && ran.stdout.contains("x:3"), "{}", ran.stdout);
 }
 
-/// Starts a stage where a second edition of the policy serves. The second edition fails on the Agent `beside`; the
-/// first edition does not.
+/// Starts a stage where a second version of the policy serves. The second version fails on the Agent `beside`; the
+/// first version does not.
 async fn second_edition_serves(name: &str) -> Stage {
     let stage = Stage::start(name).await;
     team(&stage);

@@ -358,7 +358,8 @@ async fn the_effect_of_an_edit_is_known_before_the_edit_and_nothing_is_written()
     let World { stage, console, operator } = World::start("console-effect").await;
     console.until("/", "2 of 2 objects are ready.");
     stage.until_defaults_are_recorded().await;
-    // A running operator records the settled objects in a quiet minute. The console needs only what is recorded now.
+    // Stop the operator, because it would write its proofs in a quiet minute. The console needs only what is in the
+    // cluster now.
     drop(operator);
     let path = format!("/effect/{WRITER}");
     let page = console.get(&path).body;

@@ -20,7 +20,7 @@ async fn plan_decides_conflicts_by_claim_time_not_by_config_map_age() {
     let theirs = Package { name: "theirs".into(), ..package("x:1") };
     let serves = json!({"state": "Active", "policy": "agent", "claimed": "2026-02-01T00:00:00.000001Z"});
     stage.revision("theirs-1", &theirs, 1, &serves);
-    // This ConfigMap is older, but contains no package.
+    // This ConfigMap is older than the package `theirs`, but contains no package itself.
     let empty = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {

@@ -73,7 +73,7 @@ fn compile_embedded_writes_code_for_each_default_policy_and_the_script_engine() 
     }
     let engine = ScriptEngine::shipped().unwrap();
     assert!(std::fs::exists(format!("{}/{}.code", folder.path(), engine.packed_digest.hex())).unwrap());
-    // The tested binary was built without compiled code.
+    // The binary under test contains no compiled code of policies.
     let ran = run(["compile-embedded"], "");
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     assert_eq!(ran.stdout.matches("compiled at each start").count(), embedded::DEFAULTS.len() + 1, "{}", ran.stdout);

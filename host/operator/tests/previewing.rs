@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{HOME, Process, Stage, package, team};
 
-/// Returns settings for Agents that change the image and need an approval.
+/// Returns a package of settings for Agents. The settings change the image, and the package needs an approval.
 fn candidate(image: &str) -> Package {
     let mut package = package(image);
     let gate = RolloutGate { approval: Some(Approval::Required), ..RolloutGate::default() };
@@ -154,8 +154,9 @@ async fn until_gated(stage: &Stage, agent: &str) {
     }
 }
 
-/// Adds two Agents that plan gates hold. The ModelAPI of `starts` never becomes ready, so the operator applies no
-/// child. The MemoryStore of `remembers` is deleted after the first apply, so the children stay as they are.
+/// Adds two Agents that plan gates hold. The ModelAPI of `starts` never becomes ready, so the operator applies no child
+/// of this Agent. The MemoryStore of `remembers` is deleted after the first apply, so the children of this Agent stay
+/// as they are.
 async fn held_agents(stage: &Stage) {
     let add = |plural: &str, kind: &str, name: &str, spec: Value| {
         let metadata = json!({"name": name, "namespace": "team", "generation": 1});

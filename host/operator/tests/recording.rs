@@ -137,7 +137,8 @@ async fn a_case_of_an_installed_policy_needs_its_code() {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
 }
 
-/// Returns the template's script, with errors for two titles: `Crash` in `translate`, and `Sad` in `assess`.
+/// Returns the template's script with two faults: `translate` fails for the title `Crash`, and `assess` for the title
+/// `Sad`.
 fn script() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/javascript/policy.js");
     let text = fs::read_to_string(path).unwrap();
@@ -195,7 +196,8 @@ async fn a_failure_in_a_running_operator_is_repeated_elsewhere_to_the_unit_of_fu
     let answer = &ran.json()[0];
     assert_eq!((&answer["result"], &answer["recorded"]), (&json!("same"), &answer["replayed"]));
 
-    // If the policy fails to assess the live children, this failure is a separate decision.
+    // If the policy fails while it assesses the live children, the operator records this failure as a decision of its
+    // own.
     let file = format!("{}/sad.kaos", stage.folder.path());
     for attempt in 0.. {
         let ran = stage.policy(&["record", "website/sad", "-n", "team", &door, "--with-policy", "-o", &file]).await;
@@ -210,7 +212,7 @@ async fn a_failure_in_a_running_operator_is_repeated_elsewhere_to_the_unit_of_fu
     let ran = replay(&[&file]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
 
-    // The id ties the log, the Event and the record together.
+    // The log, the Event and the recorded decision have the same id.
     let id = case.decision.to_string();
     for attempt in 0.. {
         let events = stage.cluster.objects("", "events");
@@ -266,8 +268,8 @@ async fn a_case_becomes_a_test_in_the_form_of_the_project() {
     project.write("policy.js", "");
     let ran = replay(&[&file, "--as-test", &project.path()]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    // `render` cannot repeat this case: it would also print the children of the ModelAPI that the Agent needs. So the
-    // test in this project is the case itself.
+    // `policy replay --as-test` writes the case itself as the test of this project. A test with `render` cannot repeat
+    // the case: `render` would also print the children of the ModelAPI that the Agent needs.
     let made = ran.stderr.split("made: ").nth(1).unwrap().trim();
     assert!(made.contains("/tests/cases/agent-a-"), "{made}");
     assert!(Case::parse(&fs::read_to_string(made).unwrap()).is_ok());

@@ -54,7 +54,7 @@ async fn release_without_any_rights_succeeds_and_changes_nothing() {
         }
     }
     assert!(is_held(&stage, "a"));
-    // The verb fails if only some rights are missing, because the user must add these rights.
+    // If the user can read only some of the kinds, `release` fails, so that the user adds the missing rights.
     stage.cluster.authorise(|attempt| attempt.resource != "modelapis");
     let ran = stage.ask(&RELEASE).await;
     assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
@@ -97,7 +97,7 @@ async fn release_deletes_records_of_removed_policies_only() {
         assert_eq!((ran.code, left()), (0, all.clone()), "{flag}: {}{}", ran.stdout, ran.stderr);
         assert_eq!(ran.stdout.contains("would remove PolicyRevision kaos-system/gone-1"), flag == "--dry-run");
     }
-    // The records stay, because a later run with more rights reads the kinds to release from these records.
+    // The records stay: they name the kinds whose objects a later run with more rights must release.
     stage.cluster.authorise(|attempt| attempt.namespace != "barred");
     let ran = stage.ask(&[&RELEASE[..], &["--namespaces", "barred,team"]].concat()).await;
     assert_eq!((ran.code, left()), (0, all), "{}{}", ran.stdout, ran.stderr);

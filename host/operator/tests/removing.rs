@@ -50,8 +50,8 @@ async fn list_hides_finished_revisions_and_reports_unlisted_chunks() {
         stdout.lines().skip(1).filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
     };
     let ran = stage.policy(&["list"]).await;
-    // The content of `agent-4` is in the ConfigMap, so this revision may still serve. The earlier refused revision
-    // `agent-3` will not serve.
+    // The content of `agent-4` is in the ConfigMap, so this revision can still start to serve. The earlier refused
+    // revision `agent-3` cannot.
     assert_eq!(shown(&ran.stdout), ["agent-2", "agent-4"], "{}{}", ran.stdout, ran.stderr);
     for told in ["finished revisions: 3; --all lists", "kubectl delete configmap -n kaos-system left-1 left-2"] {
         assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
@@ -114,8 +114,8 @@ async fn a_record_that_came_to_serve_while_the_others_were_waited_for_stays() {
         while is_there(&stage, "policy-agent-settings") {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
-        // Make `agent-1` active before `agent-2` stops serving: the verb deletes records only when `agent-2` does not
-        // serve.
+        // Make `agent-1` active before `agent-2` stops serving: `policy remove` deletes records only when `agent-2`
+        // does not serve.
         for (name, state) in [("agent-1", "Active"), ("agent-2", "Superseded")] {
             let record = stage.cluster.object("kaos.tools", "policyrevisions", HOME, name).unwrap();
             let mut record = (*record).clone();

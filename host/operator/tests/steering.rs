@@ -55,9 +55,9 @@ async fn until_listed(stage: &Stage, told: &str) {
     panic!("`policy list` does not show {told}: {listed}");
 }
 
-/// Waits until another verb has read the current PolicyRevisions. The verb reads them at intervals, so it would miss a
-/// state that lasts only for a moment. This function waits for two reads, because the first read can be older than this
-/// call.
+/// Waits until another verb of the command line has read the current PolicyRevisions. This verb reads them at
+/// intervals, so it would miss a state that lasts only for a moment. This function waits for two reads, because the
+/// first read can be older than this call.
 async fn until_read_again(stage: &Stage) {
     let is_read = |entry: &Entry| {
         entry.attempt.resource == "policyrevisions" && matches!(entry.attempt.verb, Verb::Get | Verb::List)
@@ -72,7 +72,7 @@ async fn until_read_again(stage: &Stage) {
     }
 }
 
-/// Starts an operator and waits until it serves the Agents with their own image.
+/// Starts an operator, pushes settings with an image, and waits until all Agents have this image.
 async fn started(name: &str) -> (Stage, Process) {
     let stage = Stage::start(name).await;
     team(&stage);
@@ -84,7 +84,7 @@ async fn started(name: &str) -> (Stage, Process) {
     (stage, operator)
 }
 
-/// Checks that a verb ended well and printed these texts.
+/// Checks that a verb of the command line ended well and printed these texts.
 fn printed(ran: &Ran, texts: &[&str]) {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     for text in texts {

@@ -1,6 +1,6 @@
 //! Tests objects of KAOS 0.8 with the preset `kaos-0.8`: images, probes, commands, scopes and identities are the same
-//! as in KAOS. Two values differ. A new proxy gets the permission to start without a master key, and the ModelAPI in
-//! sample 16 gets the image that KAOS ignores.
+//! as in KAOS. Two values differ. A new proxy gets the permission to start without a master key. The ModelAPI in sample
+//! 16 gets the image from its spec, which KAOS ignores.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{fmt::Write as _, fs, path::PathBuf};
@@ -70,7 +70,7 @@ fn word(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Returns the compared fields of a child, except its pods.
+/// Returns the compared fields of a child, except the fields of its pods.
 fn amounts(manifest: &Value) -> String {
     let spec = &manifest["spec"];
     match word(&manifest["kind"]).as_str() {
@@ -306,7 +306,7 @@ fn plan_between_the_presets_shows_what_would_roll() {
     assert_eq!((&told["objects"], &told["changed"], &told["rolls"]), (&4.into(), &4.into(), &4.into()));
     let ran = plan("kaos-0.1", &[]);
     assert_eq!((ran.code, &ran.json()["objects"]), (0, &4.into()), "{}", ran.stderr);
-    // If the files contain the ConfigMap of a preset, the verb treats this preset as the preset of the cluster.
+    // If the files contain the ConfigMap of a preset, `policy plan` treats this preset as the preset of the cluster.
     let folder = crate::support::Folder::new("plan-preset");
     let preset = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "kaos-operator-compatibility", "namespace": "kaos-system"},

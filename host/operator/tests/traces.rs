@@ -27,7 +27,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// A time limit that is far above the duration of any test.
 const PATIENCE: Duration = Duration::from_mins(3);
-/// The trace that the object's annotation names, and the span in it.
+/// The ids of the trace and of the span that the object's annotation names.
 const APPLY: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const APPLY_SPAN: &str = "00f067aa0ba902b7";
 
@@ -101,7 +101,7 @@ async fn until(what: &str, is_so: impl Fn() -> bool) {
     tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("{what}"));
 }
 
-/// Returns the metrics page of the operator with this log.
+/// Fetches the metrics page of the operator that writes this log.
 fn metrics(log: &Path) -> String {
     let text = std::fs::read_to_string(log).unwrap();
     let address = text.split("\"metrics\":\"").nth(1).and_then(|rest| rest.split('"').next()).expect("an address");
@@ -172,7 +172,7 @@ async fn a_change_is_one_trace_with_a_span_for_each_step_until_the_object_is_rea
     let operator = Running::start(&kubeconfig, &log, &environment);
     let status = || cluster.object("kaos.tools", "modelapis", "team", "traced").unwrap()["status"].clone();
     until("the object gets ready", || status()["ready"] == true).await;
-    // Cause a pass after the change: delete a child, so that the operator recreates it.
+    // Delete a child, so that the operator needs a further pass to recreate it. This pass has a trace of its own.
     let client = kube::Client::new(cluster.service(), "team");
     let services = kube::Api::<Service>::default_namespaced(client);
     services.delete("modelapi-traced", &DeleteParams::default()).await.unwrap();

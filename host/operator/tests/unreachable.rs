@@ -1,4 +1,4 @@
-//! Tests verbs and the operator with a cluster that does not answer.
+//! Tests the verbs of the command line, and the operator, with a cluster that does not answer.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{
@@ -42,7 +42,7 @@ fn unreachable_cluster_is_reported_with_every_cause_once() {
         }
         assert!(!ran.stderr.contains("ServiceError"), "{verb:?}: {}", ran.stderr);
     }
-    // The warning about the Lease also shows the causes.
+    // The warning about the Lease shows why the API server could not be reached.
     let ran = run(["release", "--kubeconfig", &kubeconfig], "");
     let warning =
         ran.stderr.lines().find(|line| line.starts_with("warning: could not take Lease ")).unwrap_or_default();
@@ -79,7 +79,7 @@ impl Operator {
         self.log.by_ref().map_while(Result::ok).find(|line| line.contains(what)).expect(what)
     }
 
-    /// Fetches a page from one of the addresses in the line `serving`.
+    /// Fetches a page of the operator. `which` names the address in the log line `serving`.
     fn get(&self, which: &str, page: &str) -> String {
         let (_, rest) = self.serving.split_once(&format!(" {which}=\"")).expect("its address");
         let address = rest.split('"').next().unwrap_or_default();

@@ -14,7 +14,7 @@ pub(crate) fn check(arguments: &[&str]) -> Ran {
     run(["upgrade-check"].iter().chain(arguments).copied(), "")
 }
 
-/// Returns the findings of a sort, each with its subject and its message.
+/// Returns the findings with this value of `sort`, each with its subject and its message.
 pub(crate) fn of(ran: &Ran, sort: &str) -> Vec<(String, String)> {
     let told = ran.json();
     let is_it = |finding: &&Value| finding["sort"] == sort;
@@ -62,7 +62,7 @@ fn a_proxy_that_runs_without_a_master_key_keeps_its_pods() {
     assert_eq!(with(&model, "{}"), []);
     let all = "{policies: {all: {policy: modelapi, settings: {proxyConfig: {withoutMasterKeySince: ''}}}}}";
     assert_eq!(with(&model, all).len(), 1);
-    // A younger ModelAPI keeps its pods, too, because the chart records a later time.
+    // A ModelAPI that was created later keeps its pods, too: the chart records a time after its creation.
     let model = created("2027-01-01T00:00:00Z");
     assert_eq!((with(&model, "{}"), with(&model, all).len()), (Vec::new(), 1));
 }

@@ -1,4 +1,5 @@
-//! Tests that `kaos-operator upgrade-check` names the changes of protection that the values accept.
+//! Tests that `kaos-operator upgrade-check` names each change of protection that `security.acceptUnserved` in the
+//! values accepts.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::{Value, json};

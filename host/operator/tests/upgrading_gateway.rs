@@ -10,7 +10,7 @@ use crate::{
     upgrading::{check, of},
 };
 
-/// The values that `values/secured.yaml` lacks, without the host of the Gateway.
+/// All values that `values/secured.yaml` lacks, except the host of the Gateway.
 const KEYS: &str = "security: {userAuth: {jwks: '{\"keys\": []}'}, \
                     agentAuth: {identity: {serviceAccount: {issuer: i, jwks: '{\"keys\": []}'}}}}";
 

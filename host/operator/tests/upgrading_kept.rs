@@ -1,4 +1,5 @@
-//! Tests that `kaos-operator upgrade-check` compares volume claims, and that pods keep what KAOS's operator gave them.
+//! Tests that `kaos-operator upgrade-check` compares the sizes of volume claims, and that pods keep the references to
+//! Secrets and the ServiceAccounts that KAOS's operator gave them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
@@ -84,7 +85,7 @@ fn references_that_are_not_optional_stay_as_the_object_says() {
         let sources: Vec<&Value> =
             variables.map(|it| &it["valueFrom"]["secretKeyRef"]).filter(|it| !it.is_null()).collect();
         assert_eq!(sources, [&selector("provider"), &selector("database")], "{rendered:#}");
-        // The pods of KAOS's operator have the same fields, so they stay.
+        // KAOS's operator gave its pods the same fields, so the upgrade does not replace these pods.
         let live =
             folder.write("live.yaml", deployments.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n---\n"));
         let ran = check(&["-f", &objects, "-f", &live, "-o", "json"]);

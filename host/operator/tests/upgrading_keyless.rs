@@ -12,8 +12,8 @@ use crate::{
 const ALL: &str = "{policies: {proxies: {policy: modelapi, settings: {proxyConfig: {withoutMasterKey: true, \
                    withoutMasterKeySince: ''}}}}}";
 
-/// Returns the findings about the master key of the ModelAPI `llm`, each with its sort. `more` are further fields of
-/// the spec. If `runs`, the cluster has the Deployment that the operator plans under the preset.
+/// Returns the messages about the master key of the ModelAPI `llm`, each with the finding's `sort`. `more` are further
+/// fields of the spec. If `runs`, the cluster has the Deployment that the operator plans under the preset.
 fn found(more: &str, values: &str, flags: &[&str], runs: bool) -> Vec<(&'static str, String)> {
     let folder = Folder::new("upgrade-keyless");
     let text = fs::read_to_string(sample("20-model.yaml")).unwrap();

@@ -1,4 +1,5 @@
-//! Tests that `kaos-operator upgrade-check` names the namespaces for which the AuthorizationPolicy has no room.
+//! Tests that `kaos-operator upgrade-check` names the namespaces that do not fit into the list of the
+//! AuthorizationPolicy.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::{Value, json};
@@ -37,7 +38,7 @@ fn ran(objects: &[Value], further: &str) -> Ran {
     check(&[&["-f", &objects, "-o", "json"], &values[..]].concat())
 }
 
-/// Returns the messages about the AuthorizationPolicy among the findings of a sort.
+/// Returns the messages of the findings about the AuthorizationPolicy that have this value of `sort`.
 fn about_the_list(ran: &Ran, sort: &str) -> Vec<String> {
     let all = of(ran, sort).into_iter();
     all.filter(|(about, _)| about == "AuthorizationPolicy kaos-system/kaos-authz").map(|(_, message)| message).collect()
@@ -50,7 +51,7 @@ fn namespaces_for_which_the_list_has_no_room_lose_access() {
                    in n100, n101, n102";
     assert_eq!((told.code, about_the_list(&told, "breaks")), (2, vec![message.to_owned()]), "{}", told.stdout);
     assert_eq!(ran(&cluster(100, &json!({}), &json!({})), "{}").code, 0);
-    // The operator leaves the data of such a release alone.
+    // If the data of the decision point have the source `manual`, the operator does not write them.
     let manual = json!({"SECURITY_AUTHORIZATION_POLICY_DATA_SOURCE": "manual"});
     let told =
         ran(&cluster(103, &json!({}), &manual), "{security: {agentAuth: {authorization: {policyDataSource: manual}}}}");

@@ -119,8 +119,8 @@ fn a_limit_of_the_earlier_release_that_the_values_lack_is_named() {
     }
 }
 
-/// Runs the check for a release of KAOS with a decision point and `data`, and for values of a complete secured cluster
-/// with `further`.
+/// Runs the check for an upgrade to a secured cluster. The ConfigMap of the KAOS release turns on a decision point, and
+/// also has `data`. The values are complete for a secured cluster; `further` overrides them.
 fn secured(name: &str, data: &Value, further: &str) -> Ran {
     let folder = Folder::new(name);
     let mut config = json!({
@@ -175,7 +175,7 @@ fn every_change_that_weakens_protection_is_named_with_its_value() {
         ),
         ("AUTHZ_PROJECTION_NAMESPACES", "", "{watchNamespaces: [kaos-system, team-a]}", "projection.namespaces"),
         ("AUTHZ_POLICY_CONFIGMAP_NAMESPACE", "authz", "{}", "policyConfigMap.namespace"),
-        // The URL is another spelling of the decision point that the release already has.
+        // This URL spells the address of the release's present decision point in another way.
         (
             "AUTHZ_PROJECTION_NAMESPACES",
             "team-a",

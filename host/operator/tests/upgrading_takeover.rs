@@ -11,8 +11,8 @@ use crate::{
     upgrading::{check, of},
 };
 
-/// The time at which the ModelAPI was created. The preset alone would give the variable `PERMISSION` to the proxy of
-/// this ModelAPI.
+/// The time at which the ModelAPI was created. Without a recorded time of the takeover, the preset would give the proxy
+/// of this ModelAPI the variable [`PERMISSION`].
 const CREATED: &str = "2026-11-28T06:00:00Z";
 /// An earlier time, and a later one.
 const EARLIER: &str = "2026-11-28T03:00:00Z";
@@ -26,7 +26,7 @@ struct Model {
     created: &'static str,
     /// Whether this operator ever worked on it. Only this operator writes conditions.
     is_ours: bool,
-    /// Whether the proxy has the variable.
+    /// Whether the proxy has the variable [`PERMISSION`].
     is_permitted: bool,
 }
 
@@ -96,7 +96,7 @@ fn of_go() -> Value {
 fn proxies_of_kaos_keep_their_pods_and_later_upgrades_keep_the_time() {
     let of_kaos = config("kaos-operator-config", &json!({"DEFAULT_LOG_LEVEL": "INFO"}));
     assert_eq!((rolls(&[OF_KAOS], &[], "{}"), rolls(&[OF_KAOS], &[of_kaos], "{}")), (0, 0));
-    // The takeover was earlier, so the ModelAPI of this operator is new.
+    // The takeover was before the ModelAPI was created, so the preset gives its proxy the variable.
     assert_eq!((rolls(&[NEW], &installed(""), "{}"), rolls(&[NEW], &installed(EARLIER), "{}")), (1, 1));
     let given = format!("takeoverTime: '{LATER}'");
     assert_eq!(rolls(&[NEW], &installed(EARLIER), &given), 0, "the value wins");
@@ -154,8 +154,8 @@ fn the_time_for_a_chart_that_is_rendered_without_a_cluster_is_told() {
     let message = finding["message"].as_str().unwrap();
     assert!(message.contains("for example by Argo CD, replaces the pods of ModelAPI today/llm"), "{message}");
     assert!(finding["do"].as_str().unwrap().contains("set takeoverTime to \"2026-11-28T06:00:01Z\""), "{finding}");
-    // The preset or the value `takeoverTime` already keeps these pods. The preset `kaos-0.1` gives the variable to no
-    // proxy.
+    // Under the preset, or with the value `takeoverTime`, these pods stay in any case. The preset `kaos-0.1` gives the
+    // variable to no proxy.
     let old = Model { created: "2026-10-01T00:00:00Z", ..OF_KAOS };
     assert_eq!(told(&[old], &[], "{}"), None);
     assert_eq!(told(&[OF_KAOS], &[], &format!("takeoverTime: '{LATER}'")), None);

@@ -1,7 +1,7 @@
 //! Code that implements the contract.
 //!
-//! The code has one of two forms: a component in a sandbox ([`crate::engine`]), and functions of this process
-//! ([`Native`]). Tests and benches run the same pass with either form.
+//! The code is either a component in a sandbox ([`crate::engine`]), or functions of this process ([`Native`]). Tests
+//! and benches run the same pass with either form.
 
 use crate::{
     contract::{Descriptor, EnvVar, Found, Need, Observation, Plan, Refusal, Report, Subject},

@@ -1,5 +1,5 @@
-//! Shortens texts of users, policies and servers for messages: to one line, without characters that control a terminal,
-//! and to a length that people read.
+//! Shortens texts of users, policies and servers for messages. The result is one line that people can read in full,
+//! without characters that control a terminal.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,8 @@ pub const VALUE: usize = 120;
 /// The maximum length of an Event's note, in bytes. Kubernetes accepts a kilobyte.
 pub const NOTE: usize = 1000;
 /// The maximum length of a message in a status, in bytes. All problems of an ordinary object fit into one message. An
-/// API server accepts 32 kilobytes. But a list of a thousand objects could then contain 32 megabytes of messages.
+/// API server accepts 32 kilobytes. But with messages of this length, a list of a thousand objects could have 32
+/// megabytes.
 pub const STATUS: usize = 4000;
 
 /// Escapes a text as [`printable`] does, and cuts it to at most `most` bytes. A cut text ends with `…`.

@@ -37,11 +37,11 @@ impl fmt::Display for Verb {
 }
 
 impl Verb {
-    /// The verbs that a pass calls.
+    /// The steps of a sandbox in a pass.
     pub const OF_PASS: [Self; 7] =
         [Self::Open, Self::Begin, Self::Needs, Self::MapEnv, Self::Translate, Self::Amend, Self::Assess];
 
-    /// The verb's name in messages, metrics and traces.
+    /// The step's name in messages, metrics and traces.
     pub fn name(self) -> &'static str {
         match self {
             Self::Open => "instantiation",
@@ -56,7 +56,7 @@ impl Verb {
         }
     }
 
-    /// Returns the purpose of the function, for people who do not know the contract.
+    /// Returns the purpose of the step, for people who do not know the contract.
     fn purpose(self) -> &'static str {
         match self {
             Self::Open => "to start",

@@ -15,13 +15,13 @@ pub struct Limits {
     pub memory: usize,
     /// The maximum size of the answer of one call in bytes.
     pub answer_bytes: usize,
-    /// Manifests in a plan.
+    /// The maximum number of manifests in a plan.
     pub manifests: usize,
-    /// Origins in a plan, without the origins of variables.
+    /// The maximum number of origins in a plan. The origins of variables do not count.
     pub origins: usize,
-    /// Containers in a pod.
+    /// The maximum number of containers in a pod.
     pub containers: usize,
-    /// Needs of one object.
+    /// The maximum number of needs for one object.
     pub needs: usize,
 }
 

@@ -170,7 +170,7 @@ pub struct Stack {
 /// A reason why policies cannot form a stack.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StackError {
-    /// The base is an overlay, which cannot translate.
+    /// The base is an overlay, which cannot compute a plan without a policy below it.
     #[error("{0} is an overlay: it needs a policy to overlay")]
     BaseIsOverlay(PolicyId),
     /// One of the overlays is an ordinary policy, which would ignore the answer of the policy below.

@@ -91,7 +91,7 @@ fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }
 
-/// Returns whether a joiner is between letters of a script that uses joiners. ASCII letters never need joiners.
+/// Returns whether a joiner is between letters of a writing system that uses joiners. ASCII letters never need joiners.
 fn joins(text: &str, at: usize, joiner: char) -> bool {
     let is_foreign = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_obeyed_or_unseen(c));
     is_foreign(text[..at].chars().next_back()) && is_foreign(text[at + joiner.len_utf8()..].chars().next())

@@ -34,7 +34,7 @@ pub struct Rollout {
     /// The minimum duration of a step. The shortest possible value is 30 seconds.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "steps::pause")]
     pub pause: Option<Wait>,
-    /// The time for which a moved object may be not ready.
+    /// How long the operator waits until a moved object is ready again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patience: Option<Wait>,
     /// Whether a step moves single objects or namespaces.
@@ -53,7 +53,7 @@ pub struct Rollout {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RolloutMode {
-    /// The package serves as soon as it has passed its gate.
+    /// The package serves as soon as it has passed the gate.
     #[default]
     Now,
     /// The package serves more objects in each step.
@@ -85,8 +85,8 @@ pub struct RolloutGate {
     /// Whether the package must not fail on an object on which the policies do not fail now.
     #[serde(skip_serializing_if = "is_false")]
     pub none_failed: bool,
-    /// Paths in the manifests of children that must not change. A path covers all fields below it. If a path does not
-    /// name an item of a list, the path covers all items of this list.
+    /// Paths of fields in the manifests of children. The values of these fields must not change. A path covers all
+    /// fields below it. If a path does not name an item of a list, the path covers all items of this list.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "frozen_paths")]
     pub frozen_paths: Vec<String>,
     /// Whether a person has to approve the package.
@@ -108,7 +108,8 @@ impl Rollout {
         *self == Self::default()
     }
 
-    /// Returns whether the package has no limits, so that the operator does not have to know its effect.
+    /// Returns whether the package can serve without a check of its effect: it has no limits, and its mode is not
+    /// `Shadow`.
     pub fn is_open(&self) -> bool {
         self.mode != Some(RolloutMode::Shadow) && self.gate.is_open()
     }
@@ -136,8 +137,8 @@ impl Rollout {
         })
     }
 
-    /// Parses the operator's defaults for packages. Returns an error if the text contains limits. Limits are not
-    /// defaults: every package must be within them.
+    /// Parses the operator's defaults for packages. Returns an error if the text contains limits or the mode `shadow`.
+    /// Limits are not defaults: every package must be within them.
     pub fn defaults(text: &str) -> Result<Self, String> {
         let defaults: Self = text.parse()?;
         if defaults.is_open() {

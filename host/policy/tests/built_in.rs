@@ -28,7 +28,7 @@ fn check(built_in: BuiltIn) -> Check {
     check_of(built_in, component())
 }
 
-/// Checks a component with these bytes like [`check`].
+/// Like [`check`], but checks a component with these bytes.
 fn check_of(built_in: BuiltIn, bytes: Vec<u8>) -> Check {
     let gate = Gate {
         engine: crate::support::engine(),

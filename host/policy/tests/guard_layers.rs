@@ -1,5 +1,5 @@
-//! Tests which layer a declared place belongs to. The settings of one layer allow nothing in the plan of another layer.
-//! A policy that changes an overlay's variable is the author of the variable.
+//! Tests which layer's settings a declared origin names. The settings of one layer allow nothing in the plan of another
+//! layer. A policy that changes an overlay's variable is the author of the variable.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::{
@@ -134,7 +134,7 @@ fn mapping() -> Overlay {
     })
 }
 
-/// Takes the overlay's variable from another Secret.
+/// Returns a plan in which the overlay's variable comes from another Secret.
 fn takes_another_secret(subject: &Subject, mut env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     for variable in &mut env {
         variable.source = secret("owners");
@@ -142,7 +142,7 @@ fn takes_another_secret(subject: &Subject, mut env: Vec<EnvVar>) -> Result<Plan,
     translate_planned(subject, env)
 }
 
-/// Declares an invalid origin for the overlay's variable.
+/// Returns a plan that declares an invalid origin for the overlay's variable.
 fn declares_nonsense(subject: &Subject, mut env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     for variable in &mut env {
         variable.origin = "nonsense".into();

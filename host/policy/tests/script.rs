@@ -159,7 +159,7 @@ fn a_wrong_answer_is_refused_with_its_path_and_remedy() {
     }
 }
 
-/// Returns whether a failure is about this line of the script, and about this column if the text names one.
+/// Returns whether a failure is at this place of the script. The text `place` is a line, or a line and a column.
 fn is_at(failure: &Failure, place: &str) -> bool {
     failure.to_string().starts_with(&format!("policy.js:{place}:"))
 }

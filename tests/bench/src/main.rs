@@ -1,9 +1,9 @@
 //! A bench for complete operators.
 //!
 //! The bench starts any operator for the KAOS kinds as a process with the rights of its chart. The control plane
-//! consists of etcd and kube-apiserver, so no Deployment ever becomes ready. The bench creates a load from a seed,
-//! changes the ModelAPI that all Agents share, kills the operator and starts it again. The bench measures an operator
-//! only from outside: through the API server's audit log, `/proc`, and the objects. To compare two operators, run:
+//! consists of etcd and kube-apiserver, so no pod ever runs. The bench creates a load from a seed, changes the ModelAPI
+//! that all Agents share, kills the operator and starts it again. The bench measures an operator only from outside:
+//! through the API server's audit log, `/proc`, and the objects. To compare two operators, run:
 //!
 //! `cargo run -p kaos-bench -- --operator 'COMMAND …' --versus 'COMMAND …'`
 //!

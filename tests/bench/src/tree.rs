@@ -21,7 +21,7 @@ pub(crate) fn usage(process: u32) -> Option<Usage> {
     let peak = usage::peak(process)?;
     let mut used = Usage { processor: usage::processor(process)?, peak, peaks: peak };
     for child in below(process) {
-        // Skip a child that has just ended: the parent's processor time will include the processor time of this child.
+        // Skip a child that has just ended: from now on, its processor time counts as its parent's.
         let (Some(processor), Some(peak)) = (usage::processor(child), usage::peak(child)) else { continue };
         used.processor += processor;
         used.peaks += peak;

@@ -11,15 +11,15 @@ use tokio_util::sync::CancellationToken;
 use crate::part::Part;
 use crate::stage::{Stage, ratio, row};
 
-/// The number of edits that the bench measures under load. Without load, the bench measures as many edits.
+/// The bench measures this number of edits under load, and the same number without load.
 const EDITS: usize = 2_000;
 /// The upper bound for the time of an edit under load, divided by the time of an edit without load.
 const LONGER: f64 = 2.0;
-/// The number of objects in the namespace of the policy that burns fuel. As soon as the policy has served an object,
-/// the bench edits this object again.
+/// The number of objects in the namespace whose policy burns fuel. As soon as the policy has served an object, the
+/// bench edits this object again.
 const MANY: usize = 50;
 
-/// Edits an object of the undisturbed namespace repeatedly. Returns the time of each edit.
+/// Repeatedly edits an object of the namespace `default`, whose policy burns no fuel. Returns the time of each edit.
 async fn calm(stage: &Stage, from: usize) -> Result<Vec<Duration>> {
     let mut times = Vec::new();
     for edit in from..from + EDITS {
@@ -28,7 +28,8 @@ async fn calm(stage: &Stage, from: usize) -> Result<Vec<Duration>> {
     Ok(times)
 }
 
-/// Edits every object of the busy namespace without a pause. Returns the number of passes over these objects.
+/// Edits every object of the namespace whose policy burns fuel, without a pause. Returns the number of passes over
+/// these objects.
 async fn burn(stage: &Stage, stop: &CancellationToken) -> Result<usize> {
     let work = |number: usize| async move {
         for edit in 0.. {

@@ -8,8 +8,9 @@
 //! - how much the flight recorder and budgets cost during a swap
 //!
 //! `cargo bench --locked --workspace --all-features --bench installing` measures and prints tables. With
-//! `UPDATE_PERFORMANCE=1`, the bench also writes the tables into `docs/reference/performance.md`. Names of parts after
-//! `--`, such as `previewing`, select these parts. The bench then prints their tables, and writes nothing.
+//! `UPDATE_PERFORMANCE=1`, the bench also writes the tables into `docs/reference/performance.md`. If names of parts
+//! follow `--`, such as `previewing`, the bench measures only these parts. It then prints their tables, but writes no
+//! file.
 
 mod isolation;
 mod part;
@@ -35,7 +36,7 @@ use crate::part::Part;
 /// Measures one part.
 type Measure = fn() -> LocalBoxFuture<'static, Result<Part>>;
 
-/// The names of all parts, in the order of the page.
+/// The names of all parts, in the order in which the performance page shows them.
 const PARTS: [(&str, Measure); 6] = [
     ("swap", || swap::measure().boxed_local()),
     ("scripted", || scripted::measure().boxed_local()),

@@ -4,6 +4,6 @@
 pub(crate) struct Part {
     /// The text for the performance page.
     pub(crate) text: String,
-    /// The exceeded upper bound, if any.
+    /// A message, if the part exceeds its upper bound.
     pub(crate) missed: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! Measures `policy plan` as a separate process on a cluster with a thousand objects, and `policy replay` of cases of
-//! the same objects.
+//! Measures how long two separate processes take. One runs `policy plan` on a cluster with a thousand objects. The
+//! other runs `policy replay` with one case for each of these objects.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -82,7 +82,7 @@ fn plan(kubeconfig: &Path, settings: &Path) -> Result<Duration> {
     Ok(began.elapsed())
 }
 
-/// Returns the command that plans the settings.
+/// Returns the command that plans a change to the settings in the file `settings`.
 pub(crate) fn planning(kubeconfig: &Path, settings: &Path) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["policy", "plan", "--for", "agent", "-o", "json", "--settings"]);
@@ -90,7 +90,7 @@ pub(crate) fn planning(kubeconfig: &Path, settings: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// Measures the time to list the objects of the plan over the connection that `policy plan` uses.
+/// Measures how long it takes to list the objects of the plan, with the kubeconfig that `policy plan` uses.
 async fn list(kubeconfig: &Path) -> Result<Duration> {
     let config = Kubeconfig::read_from(kubeconfig)?;
     let client = Client::try_from(Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?)?;

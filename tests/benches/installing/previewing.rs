@@ -20,10 +20,11 @@ const AGENTS: usize = 10_000;
 const CANDIDATES: u32 = 5;
 /// The limit of each candidate.
 const GATE: &str = "rollout: {gate: {maxObjectsChanged: 0}}";
-/// The upper bound in milliseconds from the ConfigMap of a candidate until its effect can be read.
+/// The upper bound, in milliseconds, for the time from the apply of a candidate's ConfigMap until the effect is in the
+/// candidate's status.
 const EFFECT: f64 = 5000.0;
-/// The number of MCPServers that the bench edits in turn. Edits of a single one would soon reach the operator's limit for
-/// writes of a child.
+/// The number of MCPServers that the bench edits in turn. If the bench edited only one MCPServer, it would soon reach
+/// the operator's limit for the writes of one child.
 const SERVERS: usize = 100;
 /// The number of edits without a preview.
 const EDITS: usize = 2_000;
@@ -34,7 +35,7 @@ const LIMIT: Duration = Duration::from_mins(2);
 /// The time limit until the operator has served all Agents.
 const LOAD: Duration = Duration::from_mins(15);
 
-/// Edits one of the MCPServers. Returns the time until the operator has served the edit.
+/// Edits one of the MCPServers. Returns the time until the operator has served this edit.
 async fn edit(stage: &Stage, number: usize) -> Result<Duration> {
     let mut server = samples::mcp_server(&format!("edited-{}", number % SERVERS));
     server["spec"]["container"] = json!({"env": [{"name": "EDITS", "value": number.to_string()}]});
@@ -56,8 +57,9 @@ async fn load(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// Installs a candidate. With `edits`, edits MCPServers meanwhile, and counts the edits. Returns the time until the
-/// effect can be read, and the times of the edits that began during the preview.
+/// Installs a candidate. If `edits` is not `None`, edits MCPServers in the meantime, and adds the number of edits to
+/// `edits`. Returns the time until the effect is in the revision's status, and the time of each edit that began during
+/// the preview.
 async fn preview(stage: &Stage, number: u32, mut edits: Option<&mut usize>) -> Result<(Duration, Vec<Duration>)> {
     let name = |revision: &Value| text(&revision["metadata"]["name"]).to_owned();
     let earlier: BTreeSet<String> = stage.all("PolicyRevision").iter().map(|it| name(it)).collect();
@@ -79,7 +81,7 @@ async fn preview(stage: &Stage, number: u32, mut edits: Option<&mut usize>) -> R
         };
         **edits += 1;
         let time = edit(stage, **edits).await?;
-        // The gate and the compilation come before the preview.
+        // Leave out edits that began earlier, during the gate's checks.
         if state == "Previewing" {
             times.push(time);
         }
@@ -97,7 +99,8 @@ pub(crate) async fn measure() -> Result<Part> {
     let stage = Stage::with_operator(&stop).await?;
     load(&stage).await?;
     let mut edits = 0;
-    // The first candidate and the first edits prepare both measurements: the first edit of a server creates it.
+    // Do not measure the first edit of each server, because it creates the server. Do not measure the first candidate
+    // either.
     for _ in 0..SERVERS {
         edits += 1;
         edit(&stage, edits).await?;

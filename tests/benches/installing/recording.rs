@@ -17,16 +17,18 @@ use crate::swap::edition;
 
 /// The number of Agents that the policy serves.
 const AGENTS: usize = 300;
-/// The number of swaps with each of the options.
+/// The number of measured swaps for each set of options.
 const SWAPS: u32 = 6;
-/// The upper bound for the processor time with an option, divided by the processor time without it.
+/// The upper bound for a ratio: the processor time of a swap with the flight recorder or with budgets, divided by the
+/// processor time without them.
 const LONGER: f64 = 1.03;
 
-/// Measures the swaps. The swaps with different options alternate, so other work on the machine slows down all alike.
+/// Measures the swaps. Swaps with different options alternate, so that other work on the machine slows them down
+/// equally.
 pub(crate) async fn measure() -> Result<Part> {
     let stop = CancellationToken::new();
     let usual = Options::default;
-    // No namespace uses up these budgets, so they only cost the accounting.
+    // No namespace uses up these budgets, so the bench measures only the cost of counting.
     let budget = BudgetLimits { fuel: Some(1_000_000_000_000_000), passes: Some(1_000_000_000) };
     let options = [Options { record: 0, ..usual() }, usual(), Options { budget, ..usual() }];
     let mut stages = Vec::new();
@@ -64,7 +66,8 @@ pub(crate) async fn measure() -> Result<Part> {
     Ok(Part { text, missed })
 }
 
-/// Installs another edition of the policy. Returns the processor time until the new edition serves every Agent.
+/// Installs the edition `number` of the policy. Returns the processor time that this process uses until the new edition
+/// serves every Agent.
 async fn swap(stage: &Stage, number: u32) -> Result<Duration> {
     let (package, _, digest) = edition(number, "")?;
     stage.cluster.settled().await;

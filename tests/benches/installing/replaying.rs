@@ -1,5 +1,5 @@
-//! Measures `policy replay` as a separate process with a case of each object of a plan. Checks that the replay counts
-//! the same changes as the plan.
+//! Measures how long a separate process `policy replay` takes, with one case for each object of a plan. Checks that the
+//! replay and the plan count the same changes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,23 +12,24 @@ use serde_json::Value;
 
 use crate::planning::{CHANGES, OBJECTS, planning};
 
-/// The counts that a plan and a replay have in common.
+/// The counts that the output of a plan and the output of a replay both contain.
 const COUNTS: [&str; 5] = ["objects", "changed", "rolls", "refused", "failed"];
 
-/// Cases of the objects of a plan, and a candidate.
+/// A case for each object of a plan, and the candidate with which the bench replays these cases.
 pub(crate) struct Replays {
     kubeconfig: PathBuf,
     cases: PathBuf,
     component: PathBuf,
 }
 
-/// Returns the name of an Agent.
+/// Returns the name of an Agent by its number.
 pub(crate) fn name(number: usize) -> String {
     format!("bench-agent-{number}")
 }
 
 impl Replays {
-    /// Records one Agent, and derives a case for each Agent from this record: the Agents differ only by their names.
+    /// Records a decision about one Agent. Derives the case of every other Agent from this record, because the Agents
+    /// differ only by their names.
     pub(crate) fn prepare(folder: &Path, kubeconfig: &Path) -> Result<Self> {
         let cases = folder.join("cases");
         fs::create_dir(&cases)?;
@@ -53,7 +54,7 @@ impl Replays {
         Ok(Self { kubeconfig: kubeconfig.to_owned(), cases, component: path })
     }
 
-    /// Replays all cases. Returns the time of the process.
+    /// Replays all cases. Returns how long the process ran.
     pub(crate) fn run(&self, settings: &Path) -> Result<Duration> {
         let began = Instant::now();
         let replayed = Command::new(std::env::current_exe()?)

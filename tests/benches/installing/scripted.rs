@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 use crate::part::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
-/// The number of measured changes. Before these changes, the bench makes one change that it does not measure. In a
-/// build without compiled code, this first change also compiles the script engine.
+/// The number of measured changes of the script. Before the measured changes, the bench makes one change that it does
+/// not measure. If the operator's build contains no compiled code, this first change also compiles the script engine.
 const CHANGES: u32 = 24;
-/// The upper bound in milliseconds until the script serves.
+/// The upper bound, in milliseconds, for the time from the apply until the script serves.
 const AIM: f64 = 2000.0;
 
-/// Returns a package as `kubectl create configmap --from-file=policy.js` creates it, with the label of packages.
+/// Returns the ConfigMap that `kubectl create configmap --from-file=policy.js` creates, with the label of packages.
 fn script(number: u32) -> Value {
     let text = format!(
         "export function describe() {{

@@ -22,11 +22,11 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// The time between two polls. Every measured time is a multiple of this time.
+/// The time between two polls. The measured times are exact to about this time.
 pub(crate) const BEAT: Duration = Duration::from_millis(1);
 /// The time limit for each wait.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// The namespace of objects without a namespace.
+/// The namespace for objects that name no namespace.
 const NAMESPACE: &str = "default";
 
 /// A cluster and its operator. All clones use one cluster.
@@ -41,7 +41,7 @@ pub(crate) struct Stage {
 #[derive(Clone, Default)]
 struct Compiled(Arc<Mutex<Duration>>);
 
-/// Compiles in a child process like the operator, and records the duration.
+/// Compiles a component in a child process, as the operator does, and records the duration.
 struct Timed {
     compiler: ChildCompiler<SystemClock>,
     compiled: Compiled,
@@ -74,7 +74,7 @@ impl Stage {
         Self::with_options(stop, Options::default()).await
     }
 
-    /// Creates a cluster with an operator with these options.
+    /// Creates a cluster, and starts an operator with these options.
     pub(crate) async fn with_options(stop: &CancellationToken, options: Options) -> Result<Self> {
         let stage = Self::bare()?;
         stage.cluster.settled().await;

@@ -13,15 +13,16 @@ use tokio_util::sync::CancellationToken;
 use crate::part::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
-/// The number of measured changes. Before these changes, the bench makes one change that it does not measure.
+/// The number of measured changes of the policy. Before the measured changes, the bench makes one change that it does
+/// not measure.
 const CHANGES: u32 = 24;
-/// The upper bound in milliseconds until the new policy serves, without the time for compilation.
+/// The upper bound, in milliseconds, for the time until the new policy serves, without the time for compilation.
 const BEYOND: f64 = 300.0;
 /// The number of Agents that the policy serves.
 const AGENTS: usize = 20;
 
-/// Returns an edition of the Agents' policy: the package, its component, and the component's digest. `rollout` is a
-/// line of the package's `policy.yaml`, or empty.
+/// Returns an edition of the Agents' policy, which is a version that differs by `number`: the package, its component,
+/// and the component's digest. `rollout` is a line for the package's `policy.yaml`, or empty.
 pub(crate) fn edition(number: u32, rollout: &str) -> Result<(Value, Vec<u8>, String)> {
     let (component, file) = shipped::embedded("agent")?;
     let component = shipped::with_section(component, "edition", &number.to_be_bytes())?;
@@ -56,7 +57,7 @@ pub(crate) async fn measure() -> Result<Part> {
         let any = || stage.all("Agent").iter().any(|agent| is_of(agent, &digest));
         let every = || stage.all("Agent").iter().all(|agent| is_of(agent, &digest));
         let mut waits = Vec::new();
-        // Edit an Agent repeatedly. The old policy or the new policy must serve each edit.
+        // Edit an Agent repeatedly. The operator must serve each edit, with the old policy or with the new policy.
         let editing = async {
             loop {
                 edits += 1;

@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --locked --workspace --all-features --bench operator` measures 0, 1,000, 10,000 and 17,000 Agents and
 //! prints a table at the end. With `UPDATE_PERFORMANCE=1`, the bench also writes the table into
-//! `docs/reference/performance.md`. Numbers after `--` replace these fleet sizes.
+//! `docs/reference/performance.md`. If numbers follow `--`, the bench measures fleets of these sizes instead.
 //!
 //! | module | contents |
 //! |---|---|

@@ -13,9 +13,9 @@ use kaos_tests::harness::read::counted;
 
 /// The time between two polls.
 const BEAT: Duration = Duration::from_millis(250);
-/// An operator that does no work for this time has settled.
+/// If the operator does no work for this time, the bench treats it as idle.
 const STILL: Duration = Duration::from_secs(3);
-/// The time limit until the operator has settled.
+/// The time limit for two waits: until the operator is idle, and until it has ended.
 const PATIENCE: Duration = Duration::from_mins(20);
 
 /// A running operator, to be measured.
@@ -72,8 +72,8 @@ impl Meter {
         Ok(Reading { start: self.start, at: Instant::now(), cpu, page: self.process.get("/metrics") })
     }
 
-    /// Waits until `agents` Agents are ready and the operator has no work left. Returns the first reading of the idle
-    /// operator.
+    /// Waits until `agents` Agents are ready and the operator has no work left. Returns the reading of the counters at
+    /// the beginning of the operator's idle time.
     pub(crate) async fn settled(&mut self, agents: usize) -> Result<Reading> {
         let deadline = Instant::now() + PATIENCE;
         let mut last = self.read()?;
@@ -119,8 +119,8 @@ impl Reading {
         counted(&self.page, metric, labels)
     }
 
-    /// Returns the number of passes and the number of requests. Does not count watches, because an idle operator keeps
-    /// its watches open.
+    /// Returns the number of passes and the number of requests so far. Does not count watches, because an idle operator
+    /// keeps its watches open.
     fn work(&self) -> (f64, f64) {
         (self.passes(""), self.calls(&["get", "list", "create", "update", "patch", "delete"], ""))
     }
@@ -139,23 +139,23 @@ impl Reading {
         verbs.iter().map(verb).sum()
     }
 
-    /// Returns the number of objects in memory, and the size of their text.
+    /// Returns the number of objects in the operator's memory, and the size of their text in bytes.
     pub(crate) fn stored(&self) -> (f64, f64) {
         (self.count("kaos_operator_stored_objects", &[]), self.count("kaos_operator_stored_bytes", &[]))
     }
 
-    /// Returns the difference to the start of the process.
+    /// Returns how much the counters have grown since the start of the process.
     pub(crate) fn since_start(&self) -> Span {
         let start = Self { start: self.start, at: self.start, cpu: Duration::ZERO, page: String::new() };
         self.since(&start)
     }
 
-    /// Returns the difference to an earlier reading.
+    /// Returns how much the counters have grown since an earlier reading.
     pub(crate) fn since(&self, before: &Self) -> Span {
         let changing = ["create", "update", "patch", "delete"];
         let grown = |ask: &dyn Fn(&Self) -> f64| ask(self) - ask(before);
         let events = grown(&|it| it.calls(&changing, "resource=\"events\""));
-        // Do not count reviews as writes: they only ask about rights, and the API server does not store them.
+        // Do not count access reviews as writes: they only ask about rights, and the API server does not store them.
         let reviews = grown(&|it| it.calls(&changing, "group=\"authorization.k8s.io\""));
         Span {
             wall: self.at - before.at,

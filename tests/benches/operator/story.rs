@@ -1,7 +1,7 @@
 //! The events during which the bench measures a fleet. A first operator starts, and then a second operator replaces the
-//! first operator. Then the bench changes a ModelAPI that a thousand Agents use. First, the bench adds a label, which
-//! changes no manifest. Second, it adds a model, which changes only the ModelAPI's own manifests. At the end, the
-//! second operator records which objects are settled, and a third operator uses these records.
+//! first operator. Then the bench changes a ModelAPI that a thousand Agents use: it adds a label, which changes no
+//! manifest, and then a model, which changes only the ModelAPI's own manifests. At its end, the second operator writes
+//! proofs of the settled objects. A third operator reads these proofs.
 
 use std::fs;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::fleet::Fleet;
 use crate::meter::{Meter, Span};
 
-/// How long the bench observes the idle operator at the end.
+/// How long the bench observes the idle second operator, before this operator ends.
 const QUIET: Duration = Duration::from_secs(15);
 
 /// The figures of a fleet.
@@ -36,7 +36,7 @@ pub(crate) struct FleetFigures {
     /// The work after the ModelAPI gets another model. No Agent uses this model.
     pub(crate) model: Option<Span>,
     pub(crate) quiet: Span,
-    /// The work of the third operator, which asks no policy about objects that are recorded as settled.
+    /// The work of the third operator, which asks no policy about an object with a valid proof.
     pub(crate) recorded: Span,
 }
 

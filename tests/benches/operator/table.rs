@@ -1,4 +1,4 @@
-//! The table at the end, and the upper bounds that the figures must not exceed.
+//! The table that the bench prints at its end, and the upper bounds that the figures must not exceed.
 
 use std::fmt::Write as _;
 
@@ -58,8 +58,8 @@ pub(crate) fn of(told: &[FleetFigures]) -> String {
     table
 }
 
-/// Returns the cost of each object and each pass. The function subtracts the figures of the small fleet, so the cost
-/// does not include the start of a process.
+/// Returns a sentence about the cost of each object and of each pass. The function subtracts the figures of the small
+/// fleet from those of the large fleet, so the cost does not include the start of a process.
 #[allow(clippy::cast_precision_loss, reason = "no process is that large")]
 fn more(small: &FleetFigures, large: &FleetFigures) -> String {
     let objects = large.stored.0 - small.stored.0;
@@ -83,7 +83,7 @@ fn more(small: &FleetFigures, large: &FleetFigures) -> String {
     )
 }
 
-/// Returns the upper bounds that a fleet exceeds.
+/// Returns a message for each upper bound that a fleet exceeds.
 pub(crate) fn wrong(told: &FleetFigures) -> Vec<String> {
     let agents = told.agents;
     let mut wrong = Vec::new();
@@ -94,8 +94,8 @@ pub(crate) fn wrong(told: &FleetFigures) -> Vec<String> {
     };
     must(told.restart.writes < 1.0, format!("a restart writes {} times", told.restart.writes));
     must(told.recorded.writes < 1.0, format!("a restart with records writes {} times", told.recorded.writes));
-    // The bench changed one ModelAPI, and the last pass over this ModelAPI wrote something. So no record says that this
-    // ModelAPI is settled, and the operator asks its policy.
+    // The bench changed one ModelAPI, and the last pass over this ModelAPI wrote something. So this ModelAPI has no
+    // proof, and the third operator asks its policy about it.
     let answers = told.recorded.answers;
     must(answers < 10.0, format!("a restart with records asks policies {answers} times"));
     let asked = told.quiet.writes + told.quiet.events + told.quiet.reads;

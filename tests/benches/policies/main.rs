@@ -1,8 +1,9 @@
 //! Measures the cost of a policy: compilation, loading from the cache of compiled code, a pass in a sandbox, a native
 //! pass, memory, and the passes for a thousand objects.
 //!
-//! `cargo bench --locked --workspace --all-features --bench policies` measures, and prints a table of the main figures
-//! at the end. With `UPDATE_PERFORMANCE=1`, the bench also writes the table into `docs/reference/performance.md`.
+//! `cargo bench --locked --workspace --all-features --bench policies` measures these costs, and prints a table of the
+//! main figures at the end. With `UPDATE_PERFORMANCE=1`, the bench also writes the table into
+//! `docs/reference/performance.md`.
 
 mod sample;
 mod table;
@@ -42,8 +43,8 @@ fn main() -> Result<ExitCode> {
     Ok(page::verdict(&table::write()?))
 }
 
-/// Measures compilation from bytes, and loading from the cache. Both figures include the steps that compilation and
-/// loading share.
+/// Measures how long the engine compiles each default policy, and how long it takes to get the same compiled code from
+/// the cache, until a sandbox of it has opened.
 fn compiling(criterion: &mut Criterion) -> Result<()> {
     let engine = Engine::new()?;
     let folder = std::env::temp_dir().join(format!("policies-bench-{}", std::process::id()));
@@ -77,14 +78,14 @@ fn compiling(criterion: &mut Criterion) -> Result<()> {
     Ok(())
 }
 
-/// Returns the time of the steps between a validated component and an open sandbox.
+/// Returns the time for two steps of the gate: getting the compiled code, and opening a sandbox.
 fn compiled(check: &Check) -> Duration {
     let steps = check.steps.iter().filter(|taken| matches!(taken.step, Step::Compile | Step::Instantiate));
     steps.map(|taken| taken.time).sum()
 }
 
-/// Measures the functions `needs`, `map-env` and `translate` for one object of each kind in a new sandbox. Also
-/// measures a complete pass of the host that reuses no earlier result.
+/// Measures the functions `needs`, `map-env` and `translate` of each default policy for one object, in a new sandbox.
+/// Also measures the host's complete pass over this object, without a memo.
 fn passes(criterion: &mut Criterion) -> Result<()> {
     for (how, policies) in [("native", policies::native()?), ("sandbox", policies::wasm()?)] {
         for policy in &policies {
@@ -101,7 +102,7 @@ fn passes(criterion: &mut Criterion) -> Result<()> {
     Ok(())
 }
 
-/// Runs only those functions of the policy that a pass calls, without the rest of the pass.
+/// Opens a sandbox, and calls the functions `needs`, `map-env` and `translate`, without the host's part of a pass.
 fn verbs(policy: &Policy, subject: &Subject) -> std::result::Result<Option<Plan>, Failure> {
     let mut sandbox = policy.code().open(policy.limits())?;
     sandbox.begin(subject)?;

@@ -1,4 +1,4 @@
-//! The object for the measurements of a policy.
+//! Chooses the object for which the bench measures a policy.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use kaos_policy::policy::{Policy, Stack};
 use kaos_policy::render::Renderer;
 use serde_json::Value;
 
-/// Returns the largest sample of the policy's first claim, with the objects to which the sample refers.
+/// Returns the largest sample of the policy's first claim, a renderer for the sample, and the objects to which the
+/// sample refers.
 pub(crate) fn sample(policy: &Arc<Policy>) -> Result<(Renderer, Value, Fixed)> {
     let samples = &policy.descriptor().claims[0].samples;
     let fullest = samples.iter().max_by_key(|sample| sample.object.len()).context("no samples")?;

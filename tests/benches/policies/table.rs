@@ -1,4 +1,4 @@
-//! The table at the end, with the medians of this run, their ratios, and the upper and lower bounds.
+//! The table that the bench prints at its end: the medians of this run, their ratios, and the upper and lower bounds.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ const COMPILE: f64 = 1.0;
 const CACHED: f64 = 100.0;
 /// The upper bound for a ratio: the time of a pass in a sandbox, divided by the time of a native pass.
 const SANDBOX: f64 = 2.5;
-/// The upper bound for a ratio: the time to render a thousand objects, divided by the time of their passes.
+/// The upper bound for a ratio: the time of `render` for a thousand objects, divided by the time of their passes alone.
 const THOUSAND: f64 = 3.0;
 
-/// Prints the table. With `UPDATE_PERFORMANCE`, also writes the table into the performance page. Returns the exceeded
-/// bounds.
+/// Prints the table. With `UPDATE_PERFORMANCE`, also writes the table into the performance page. Returns a message for
+/// each bound that a figure does not keep.
 pub(crate) fn write() -> Result<Vec<String>> {
     let mut missed = Vec::new();
     page::publish("policies", &table(&mut missed)?)?;

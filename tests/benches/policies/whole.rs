@@ -1,5 +1,5 @@
-//! Measurements that criterion does not support: compilation in a separate process, memory, and a thousand objects
-//! through the command line. With arguments of the operator's command line, this executable acts as the operator.
+//! Measurements that criterion does not support: compilation in a separate process, memory, and `render` for a thousand
+//! objects. With arguments of the operator's command line, this executable acts as the operator.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub(crate) fn child(component: &[u8]) -> Result<Duration> {
 }
 
 /// Returns the memory of an open sandbox after a pass, in bytes. The first number is the sandbox's linear memory. The
-/// second number is the growth of this process.
+/// second number is the memory by which this process grows for each open sandbox.
 pub(crate) fn memory(policy: &Arc<Policy>) -> Result<(usize, usize)> {
     let (renderer, object, lookup) = sample(policy)?;
     let subject = renderer.render(&object, &lookup)?.subject().clone();
@@ -53,9 +53,9 @@ pub(crate) fn memory(policy: &Arc<Policy>) -> Result<(usize, usize)> {
     Ok((linear, resident()?.saturating_sub(before) / SANDBOXES))
 }
 
-/// Measures a file with a thousand Agents. Returns three durations. The first is for `render` in a separate process
-/// with compiled code in the cache. The second is for `render` with an empty cache. The third is for only the passes,
-/// in this process.
+/// Measures how long a thousand Agents take. Returns three durations. The first is for `render` of a file with these
+/// Agents, in a separate process that finds the compiled code in the cache. The second is for the same process with an
+/// empty cache. The third is for the passes alone, in this process.
 pub(crate) fn thousand(policy: &Arc<Policy>) -> Result<(Duration, Duration, Duration)> {
     let named = |kind: &str, name: &str, spec: &Value| {
         json!({

@@ -1,8 +1,8 @@
 #![no_main]
 #![allow(dead_code, missing_docs)]
 
-// Include the file itself. If this target used the crate of the tests, cargo-fuzz would build the whole operator with
-// instrumentation.
+// Include only this file. If this target depended on the crate `kaos-tests`, cargo-fuzz would build the whole operator
+// with instrumentation.
 #[path = "../../src/fuzzed.rs"]
 mod fuzzed;
 

@@ -32,7 +32,7 @@ def enter(node: Path, pod: Path) -> None:
         if self.family != socket.AF_INET or address[0] not in ("", "0.0.0.0"):
             return _bind(self, address)
         _bind(self, (LOOPBACK, 0))
-        # Move the complete file into place, so that the node never sees an empty file.
+        # Rename the complete file to its final name, so that the node never sees an empty file.
         port = pod / "ports" / str(address[1])
         written = pod / f"port-{address[1]}"
         written.write_text(str(self.getsockname()[1]))
@@ -65,7 +65,7 @@ def enter(node: Path, pod: Path) -> None:
     socket.getaddrinfo = getaddrinfo
 
 
-# The event loop of uvloop does not use the functions above. Programs that want uvloop get Python's own event loop.
+# The event loop of uvloop does not use the functions above, so replace uvloop by Python's own event loop.
 sys.modules["uvloop"] = types.ModuleType("uvloop")
 sys.modules["uvloop"].new_event_loop = asyncio.new_event_loop
 os.environ.pop("PYTHONPATH", None)

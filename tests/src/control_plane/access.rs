@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::files;
 
-/// A user that has its own token.
+/// A user for whom the control plane has a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum User {
     /// The administrator, who sets up a cluster and has all rights.

@@ -77,18 +77,19 @@ impl Audit {
         Self(path)
     }
 
-    /// Returns the current position in the log. The API server has answered all requests before this position.
+    /// Returns the position of the log's current end. All requests that the API server has answered so far are before
+    /// this position.
     pub fn mark(&self) -> Result<usize> {
         let length = fs::metadata(&self.0).with_context(|| self.0.display().to_string())?.len();
         Ok(usize::try_from(length)?)
     }
 
-    /// Returns the requests of `user` that the API server answered after the position `mark` of the log.
+    /// Returns the requests of `user` in the log after the position `mark`.
     pub fn since(&self, mark: usize, user: &str) -> Result<Vec<Request>> {
         self.tail(mark, user).read()
     }
 
-    /// Starts to follow the requests of `user` after the position `mark` of the log.
+    /// Returns a value that reads the requests of `user` in the log after the position `mark`.
     pub fn tail(&self, mark: usize, user: &str) -> Tail {
         Tail { path: self.0.clone(), at: mark as u64, user: user.to_owned() }
     }
@@ -103,13 +104,13 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Returns the requests that the API server answered since the last call.
+    /// Returns the requests that the API server has logged since the last call.
     pub fn read(&mut self) -> Result<Vec<Request>> {
         let mut file = File::open(&self.path).with_context(|| self.path.display().to_string())?;
         file.seek(SeekFrom::Start(self.at))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
-        // Possibly the API server is still writing the last line.
+        // Leave out an incomplete last line, which the API server is still writing.
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         self.at += whole as u64;
         let text = String::from_utf8_lossy(&bytes[..whole]);

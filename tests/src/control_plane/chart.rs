@@ -30,8 +30,9 @@ pub struct Account {
     name: String,
 }
 
-/// Applies all manifests except Deployments and webhook configurations. Waits until all parts of the API server know
-/// the CustomResourceDefinitions in the manifests. Returns the first service account in the manifests.
+/// Applies all manifests except Deployments and webhook configurations. Waits until the API server serves the new
+/// kinds, and its admission accepts objects of these kinds as owners. Returns the first service account in the
+/// manifests.
 pub async fn install(client: &Client, manifests: &Path) -> Result<Account> {
     let objects = case::documents(manifests)?;
     let installed: Vec<&Value> =
@@ -96,7 +97,7 @@ async fn until_known_as_owner(client: &Client, definition: &Value, account: &Acc
     until(&format!("{} are known as owners", names["plural"]), async || {
         let request = http::Request::post(&path).header("impersonate-user", account.user());
         let asked = ask(client, request.header("content-type", "application/json"), child.to_string().into()).await;
-        // A rejection for another reason proves that admission knows the kind.
+        // If the request succeeds or fails for another reason, admission knows the kind.
         asked.map_or_else(|error| !format!("{error:#}").contains("RESTMapping"), |_| true)
     })
     .await

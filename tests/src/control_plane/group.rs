@@ -1,7 +1,8 @@
-//! Ends a group of processes together. The group ends at the latest when this process ends.
+//! Ends a group of processes together, at the latest when this process ends.
 //!
-//! A guard process leads the process group and reads from a pipe that this process keeps open. The pipe closes when
-//! this process drops the group, or ends for any reason, such as a signal. The guard then kills the whole group.
+//! A guard process leads the process group, and reads from a pipe that this process keeps open. The pipe closes when
+//! this process drops the value [`Group`], or when this process ends for any reason, such as a signal. The guard then
+//! kills the whole group.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -21,7 +22,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Creates a group without members. The guard deletes the folder `scratch` at the end.
+    /// Creates a group in which only the guard runs. The guard deletes the folder `scratch` at the end.
     pub fn new(scratch: &Path) -> Result<Self> {
         let mut command = Command::new("sh");
         command.args(["-c", GUARD, "guard"]).arg(scratch);

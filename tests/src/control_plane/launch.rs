@@ -21,12 +21,13 @@ use super::programs::{self, Programs};
 use super::storage::Storage;
 use super::{Group, audit};
 
-/// The maximum time until a part has started. The time is long because a machine that also compiles is slow.
+/// The maximum time until a part of the control plane has started. The time is long because a machine that also
+/// compiles is slow.
 const PATIENCE: Duration = Duration::from_mins(2);
 const BEAT: Duration = Duration::from_millis(50);
 
 /// Returns a port on which no process listens. The port is below the range that the system uses for outgoing
-/// connections. So the port stays free until a part of the cluster listens on this port, and also while this part
+/// connections. So no outgoing connection takes the port before a part of the cluster listens on it, or while this part
 /// restarts. This process returns each port only once.
 pub fn free_port() -> Result<u16> {
     static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
@@ -43,7 +44,7 @@ fn own_folder() -> Result<PathBuf> {
     fs::create_dir_all(&runs)?;
     for old in fs::read_dir(&runs)? {
         let old = old?;
-        // Possibly another process that starts at the same time has deleted this folder.
+        // Skip a folder that has just disappeared: another process, which starts at the same time, has deleted it.
         let Ok(about) = old.metadata() else { continue };
         if about.modified()?.elapsed().unwrap_or_default() > Duration::from_hours(24) {
             match fs::remove_dir_all(old.path()) {
@@ -62,12 +63,13 @@ fn own_folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The processes that the control plane of the tests starts.
+/// Which parts of a control plane run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// Only etcd and kube-apiserver. The cluster stores objects, but has no controllers.
     Api,
-    /// All parts except kwok. The cluster has no nodes: the test adds nodes, and runs their pods.
+    /// All parts except kwok, which simulates nodes. The cluster has no nodes: the test adds nodes, and runs their
+    /// pods.
     WithoutNodes,
     /// All parts. The cluster schedules pods, and the pods become ready.
     Full,
@@ -158,7 +160,7 @@ impl Launcher {
             "--disable-admission-plugins=TaintNodesByCondition".to_owned(),
             format!("--audit-policy-file={}", self.at("audit-policy.json")),
             format!("--audit-log-path={}", self.at("log/audit.log")),
-            // With this flag, the API server writes a single file of any length.
+            // With this flag, the API server does not start a second log file.
             "--audit-log-maxsize=100000".to_owned(),
             // In blocking mode, the log contains a request before the API server answers it.
             "--audit-log-mode=blocking".to_owned(),
@@ -179,7 +181,7 @@ impl Launcher {
             format!("--root-ca-file={}", self.at("serving/apiserver.crt")),
             "--concurrent-gc-syncs=10".to_owned(),
         ];
-        // Nodes that a test adds send no heartbeats.
+        // Do not treat nodes without heartbeats as lost, because nodes that a test adds send none.
         let heartbeats = (extent == Extent::WithoutNodes).then(|| "--node-monitor-grace-period=24h".to_owned());
         self.spawn("kube-controller-manager", manager.into_iter().chain(heartbeats).collect())?;
         let scheduler =
@@ -239,8 +241,9 @@ pub(super) async fn start(extent: Extent, keys: Option<&Path>) -> Result<Launche
     let admin = access::path(&launcher.folder, User::Admin.name());
     let client = launcher
         .until("waited for the API server", async || {
-            // A client reads the server's certificate once. If it reads while the server writes the certificate, it can
-            // get only a part of the certificate, and then never trusts the server. So each try creates a new client.
+            // Create a new client for each try, because a client reads the file of the server's certificate only once.
+            // If the server is still writing the file, the client can get an incomplete certificate, and then never
+            // trusts the server.
             let client = client(&admin).await.ok()?;
             let asked = client.request_text(http::Request::get("/readyz").body(Vec::new()).ok()?).await;
             asked.ok().map(|_| client)

@@ -1,4 +1,4 @@
-//! Reads from a Deployment how to start its process, so that a test can run the process like the kubelet.
+//! Reads from a Deployment how the kubelet would start its process, so that a test can start the process itself.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::files;
 
-/// The command and variables with which the first container of a pod starts.
+/// The arguments, files and variables with which the first container of a pod starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pod {
     /// The container's arguments, without the flags that set the addresses of the operator's pages.

@@ -13,7 +13,7 @@ use super::programs::Programs;
 use super::{ControlPlane, group};
 use crate::usage;
 
-/// A process of `kaos-operator run`. When this value is dropped, the process stops, gracefully if possible.
+/// A process of `kaos-operator run`. Dropping this value stops the process, gracefully if possible.
 #[derive(Debug)]
 pub struct Process {
     child: Child,

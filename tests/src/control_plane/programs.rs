@@ -9,7 +9,8 @@ use anyhow::{Context, Result, bail};
 pub struct Programs(Vec<PathBuf>);
 
 impl Programs {
-    /// Returns the folders that the environment of this process names, and the folder [`provided`].
+    /// Returns the folders in the variables `KUBEBUILDER_ASSETS` and `PATH` of this process, and the folder
+    /// [`provided`].
     pub fn find() -> Self {
         let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -34,7 +35,7 @@ impl Programs {
     }
 }
 
-/// The folder in which operators of all clusters cache compiled policies.
+/// The folder in which the operators of all clusters cache the compiled code of policies.
 pub fn cache() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tmp")
 }

@@ -21,8 +21,8 @@ impl Storage {
         format!("http://{}", self.0)
     }
 
-    /// Compacts all revisions before the current revision. After the compaction, no watch can resume from an older
-    /// revision.
+    /// Removes all of etcd's revisions before the current revision. After this compaction, no watch can resume from an
+    /// older revision.
     pub fn compact(&self) -> Result<()> {
         // The response for any key contains the current revision.
         let now = self.ask("/v3/kv/range", &json!({"key": "AA==", "count_only": true}))?;

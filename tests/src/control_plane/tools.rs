@@ -52,8 +52,8 @@ impl ControlPlane {
         self.tool("kubectl", kubeconfig, arguments)
     }
 
-    /// Returns whether `user` has the right to use `verb` on the type `what` (`resource.group`) in `namespace`. The API
-    /// server's authorizer learns about a changed binding some moments later.
+    /// Returns whether `user` has the right to use `verb` on the type `what` (`resource.group`) in `namespace`. If a
+    /// test changed a binding, the API server's answer is up to date only some moments later.
     ///
     /// # Panics
     /// If the API server does not respond.
@@ -91,7 +91,7 @@ impl ControlPlane {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut shell = self.prepared("bash".as_ref(), &self.kubeconfig());
         shell.env("PATH", std::env::join_paths(before.chain(std::env::split_paths(&path)))?);
-        // The commands get another `HOME`, but build tools need the folders in the usual `HOME`.
+        // The commands get a `HOME` of the cluster, but cargo and rustup need their folders in the user's `HOME`.
         let home = std::env::home_dir().unwrap_or_default();
         for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
             shell.env(name, std::env::var_os(name).unwrap_or_else(|| home.join(folder).into()));
@@ -116,8 +116,8 @@ impl ControlPlane {
         }
     }
 
-    /// Prepares a command that inherits only PATH and GOGC from this process's environment. All clusters share a cache
-    /// of compiled policies.
+    /// Prepares a command that inherits only PATH and GOGC from this process's environment. The commands of all
+    /// clusters share a cache of compiled policies.
     pub(super) fn prepared(&self, program: &Path, kubeconfig: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());

@@ -8,18 +8,19 @@ use std::{
 
 use serde_json::Value;
 
-/// The maximum time for which a test blocks the policy. No test waits as long as this limit, so the limit only ends a
-/// test that hangs.
+/// The maximum time for which a test blocks the policy. Working tests block the policy for a shorter time, so the limit
+/// only ends a test that hangs.
 const LIMIT: Duration = Duration::from_mins(10);
 
-/// The ports for which tests block the policy. The value says whether a pass with this port waits for the test.
+/// The ports for which tests block the policy. The value of a port is true after a pass with this port has reached the
+/// block.
 static HELD: Mutex<BTreeMap<u16, bool>> = Mutex::new(BTreeMap::new());
 
 fn held() -> MutexGuard<'static, BTreeMap<u16, bool>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Blocks the policy for settings with this port, until the value is dropped. Each test in a process needs its own
+/// Blocks the policy for settings with this port, until a test drops this value. Each test in a process needs its own
 /// port.
 #[derive(Debug)]
 pub struct Hold {

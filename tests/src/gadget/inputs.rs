@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::object::{API_VERSION, KIND, object, text};
 
-/// Returns the needs of a Gadget: a chain of two ConfigMaps, ConfigMaps by label or by many selectors, a Secret, a
-/// Gadget, and the ConfigMap of shared defaults.
+/// Returns the needs of a Gadget: two ConfigMaps, where the first names the second; ConfigMaps by one or many
+/// selectors; a Secret; a Gadget; and the ConfigMap of shared defaults.
 pub(super) fn needs(subject: &Subject) -> Vec<Need> {
     let object = object(subject);
     let spec = &object["spec"];
@@ -56,7 +56,7 @@ pub(super) fn one(subject: &Subject, id: &str) -> Option<Value> {
     all(subject, id).pop()
 }
 
-/// Returns the facts about a Secret, or `None` if the Secret does not exist.
+/// Returns the facts about the Secret that answers a need, or `None` if the Secret does not exist.
 pub(super) fn secret<'a>(subject: &'a Subject, id: &str) -> Option<&'a SecretFacts> {
     let found = subject.found.iter().find(|found| found.id == id)?;
     match &found.answer {

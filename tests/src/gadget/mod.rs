@@ -3,7 +3,7 @@
 //! A `Gadget` becomes a Secret, a `ServiceAccount`, a `ConfigMap`, a Deployment and a Service with the Gadget's name.
 //! The policy has a finalizer, needs in two rounds, needs by label, needs in another namespace, and a plan gate. Some
 //! fields of a Gadget make the policy refuse, trap, break a rule of the guard, or trap while it writes the report. The
-//! manifests are in a wrong order, because the host must find the right order.
+//! policy returns the manifests in a wrong order, so that tests show that the host finds the right order.
 
 pub mod hold;
 mod inputs;
@@ -33,7 +33,8 @@ pub const DEFINITION: &str = include_str!("crd.yaml");
 
 const FILE: &str = include_str!("policy.yaml");
 
-/// The two editions of the policy. The second edition differs only in the image of Gadgets with `follows: true`.
+/// The two editions (versions) of the policy. The editions give different images to Gadgets with `follows: true`, and
+/// are otherwise equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edition {
     /// The first edition.
@@ -42,7 +43,7 @@ pub enum Edition {
     Second,
 }
 
-/// Returns an edition of the policy, compiled into this process.
+/// Returns an edition of the policy, as native code.
 pub fn policy(edition: Edition) -> Result<Arc<Policy>> {
     let (describe, translate): (fn() -> Descriptor, Translate) = match edition {
         Edition::First => (|| descriptor("1.0.0"), plan::first),

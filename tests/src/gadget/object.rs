@@ -1,4 +1,4 @@
-//! The kind of a Gadget, and how the policy reads the object.
+//! The kind `Gadget`, and functions that read a Gadget.
 
 use kaos_policy::contract::Subject;
 use serde_json::Value;

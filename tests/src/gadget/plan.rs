@@ -49,8 +49,8 @@ pub(super) fn second(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusa
 fn translate(subject: &Subject, env: Vec<EnvVar>, image: Option<&str>) -> Result<Plan, Refusal> {
     let mut object = object(subject);
     match text(&object["spec"]["does"]) {
-        // Native code unwinds where a component would trap. `resume_unwind` prints no panic message, because the test
-        // causes this panic deliberately.
+        // Unwind, because native code cannot trap like a component. Use `resume_unwind`, which prints no panic message,
+        // because the test causes this panic deliberately.
         "trap" => resume_unwind(Box::new("told to")),
         "refuse" => {
             let message = object["spec"]["says"].as_str().unwrap_or("says refuse: write work").to_owned();
@@ -83,7 +83,7 @@ fn translate(subject: &Subject, env: Vec<EnvVar>, image: Option<&str>) -> Result
     if object["spec"]["does"] == "stray" {
         manifests.push(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stray"}}));
     }
-    // With this origin, the host can report who chose an invalid port.
+    // With this origin, the host can report where an invalid port comes from.
     let service = manifests.iter().position(|manifest| manifest["kind"] == "Service");
     let port = |at: usize| Origin {
         manifest: at.try_into().unwrap_or(u32::MAX),

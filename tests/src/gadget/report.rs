@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::object::{object, text};
 
-/// Returns the report. The status contains a field that the CustomResourceDefinition does not declare.
+/// Returns the report. The status contains the field `undeclared`, which the CustomResourceDefinition lacks.
 pub(super) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let object = object(subject);
     if object["spec"]["does"] == "faint" {

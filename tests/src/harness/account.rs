@@ -1,4 +1,4 @@
-//! The identity of operators in tests of rights: the chart's service account, with exactly the rights that
+//! The identity of an operator with limited rights: the chart's service account, with exactly the rights that
 //! `kaos-operator rbac` prints.
 
 use anyhow::Result;

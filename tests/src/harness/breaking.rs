@@ -9,14 +9,14 @@ impl World {
     /// Adds a fault to the operator's requests on the embedded cluster. The fault must hit at least one request before
     /// the test removes the fault or ends.
     pub fn break_it(&self, fault: Fault) {
-        // Require the embedded cluster: on a real cluster, the harness cannot change requests between the operator and
-        // the API server.
+        // Fail on a real cluster, because there the harness cannot change requests between the operator and the API
+        // server.
         self.embedded();
         self.script.add(fault);
     }
 
-    /// Sets the fate of the watch events of a type before these events reach the operator, on the embedded cluster. The
-    /// fault must hit at least one event before the test removes the fault or ends.
+    /// Chooses what happens to the watch events of a type before they reach the operator: for example, they get lost.
+    /// Requires the embedded cluster. The fault must hit at least one event before the test removes the fault or ends.
     pub fn break_events(&self, plural: &'static str, fate: EventFate) {
         self.embedded();
         self.script.events(plural, fate);
@@ -34,7 +34,7 @@ impl World {
         self.script.clear();
     }
 
-    /// Returns each required fault that has hit no request and no event yet.
+    /// Returns each required fault that has hit no request, no event and no component yet.
     pub(super) fn missed(&self) -> Vec<String> {
         let mut missed = self.script.missed();
         missed.extend(self.setting.spared());

@@ -18,8 +18,8 @@ pub(super) struct Hindrance {
     pub(super) hits: usize,
 }
 
-/// A compiler in this process. The compiler fails on some components, and hangs on others until the test or the caller
-/// ends the hang.
+/// A compiler in this process. The compiler fails on some components. On others, it hangs until the test ends the hang,
+/// or until the operator no longer wants the result.
 pub(super) struct Mortal {
     pub(super) compiler: Once,
     pub(super) hindered: Hindered,
@@ -48,8 +48,8 @@ impl Mortal {
         Some(hindrance.why.clone())
     }
 
-    /// If the test chose this component for a hang, waits until the test ends the hang or the caller cancels the
-    /// compilation.
+    /// If the test chose this component for a hang, waits until the test ends the hang, or until the operator no longer
+    /// wants the result.
     fn wait(&self, order: &Order<'_>) -> Result<(), CompileError> {
         let is_held = || lock(&self.held).text.is_some_and(|text| holds(order.component, text));
         if !is_held() {

@@ -1,6 +1,6 @@
-//! Crash points. On a connection with a crash point, one write of an operator gets no response. The test decides
-//! whether the API server carries out this write. The test then waits until an operator reaches the crash point, and
-//! ends this operator.
+//! Crash points. A crash point belongs to the connections of operators to the API server. At the crash point, a write
+//! of an operator gets no response, and the test decides whether the API server carries out this write. The test waits
+//! until an operator reaches the crash point, and then ends this operator.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -13,14 +13,14 @@ use kube::client::Body as Sent;
 use tokio::sync::Notify;
 use tower_service::Service;
 
-/// The point at which the operator of a world crashes. All clones share one crash point.
+/// The crash point of a world. All clones of this value are the same crash point.
 #[derive(Debug, Clone, Default)]
 pub struct CrashPoint(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     planned: Mutex<Option<Planned>>,
-    /// Users of operators that reached the crash point or ended by themselves.
+    /// The users of those operators that reached the crash point or ended by themselves.
     ended: Mutex<Vec<String>>,
     reached: Notify,
 }
@@ -32,7 +32,7 @@ struct Planned {
 }
 
 impl CrashPoint {
-    /// Plans a crash after `writes` further writes. The API server does not respond to the next write. If `after` is
+    /// Plans a crash at the write that follows the next `writes` writes. This write gets no response. If `after` is
     /// true, the API server carries out this write.
     pub fn plan(&self, writes: u32, after: bool) {
         *self.planned() = Some(Planned { writes, after });
@@ -72,8 +72,8 @@ impl CrashPoint {
         self.0.planned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a write. If the write is at the crash point, returns whether the write takes effect. Returns `None` for
-    /// all other writes.
+    /// Counts a write. If the write is at the crash point, returns whether the API server must carry it out. Returns
+    /// `None` for all other writes.
     fn step(&self) -> Option<bool> {
         let mut planned = self.planned();
         match planned.as_mut() {

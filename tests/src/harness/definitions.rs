@@ -39,8 +39,8 @@ pub fn gateway_policies() -> Value {
     policies
 }
 
-/// Returns a CustomResourceDefinition of NetworkPolicies for the embedded cluster. In a real cluster, this type is
-/// built in.
+/// Returns a CustomResourceDefinition of NetworkPolicies for the embedded cluster. A real cluster serves
+/// NetworkPolicies without a definition.
 pub fn network_policies() -> Value {
     let mut policies = samples::definition("networking.k8s.io", "networkpolicies", "NetworkPolicy");
     policies["metadata"]["annotations"] = json!({"api-approved.kubernetes.io": "unapproved, for tests"});

@@ -1,7 +1,7 @@
 //! Planned faults in the operator's requests. Requests of other users pass unchanged.
 //!
-//! If a fault hits no request, its test proves nothing. Therefore a [`Script`] counts the requests that each fault
-//! hits. A test fails if it removes a fault, or ends, before the fault has hit a request.
+//! If a fault hits no request, the test proves nothing about the fault. Therefore a [`Script`] counts the requests that
+//! each fault hits. A test fails if it removes a fault, or ends, before the fault has hit a request.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,7 +34,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Returns a rule for requests with one of these verbs. An empty list means all requests.
+    /// Returns a rule for requests with one of these verbs, or for all requests if the list is empty.
     pub fn on(verbs: &[&'static str]) -> Self {
         Self {
             verbs: verbs.to_vec(),
@@ -104,7 +104,7 @@ impl Fault {
         self
     }
 
-    /// Makes the rule optional: the test may also pass if the rule hits no request.
+    /// Makes the rule optional: if it hits no request, the test does not fail.
     #[must_use]
     pub fn if_ever(mut self) -> Self {
         self.if_ever = true;
@@ -120,7 +120,8 @@ impl Fault {
             && self.name.as_ref().is_none_or(|name| attempt.name == *name)
     }
 
-    /// Returns whether the rule is required and has hit no request. A rule for zero requests is never required.
+    /// Returns whether the rule is required, but has hit no request. A rule that is restricted to zero requests is
+    /// never required.
     fn is_missed(&self) -> bool {
         self.hits == 0 && !self.if_ever && self.left != Some(0)
     }
@@ -174,7 +175,7 @@ impl Script {
         self.rules().faults.push(fault);
     }
 
-    /// Sets the fate of the watch events of a type before these events reach the operator.
+    /// Chooses what happens to the watch events of a type before they reach the operator: for example, they get lost.
     pub fn events(&self, plural: &'static str, fate: EventFate) {
         self.rules().events.push(EventFault { plural, fate, hits: 0 });
     }
@@ -207,7 +208,7 @@ impl FaultPlan for Script {
         let mut events = rules.events.iter_mut();
         let rule = events.find(|rule| is_operator(&watch.user) && watch.resource == rule.plural);
         let Some(rule) = rule else { return EventFate::Deliver };
-        // Do not count bookmarks, because a bookmark reports no change: the loss of a bookmark proves nothing.
+        // Do not count bookmarks: a bookmark reports no change, so a test with a lost bookmark proves nothing.
         rule.hits += usize::from(kind != "BOOKMARK");
         rule.fate
     }

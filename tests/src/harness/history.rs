@@ -1,5 +1,4 @@
-//! Records every state of an object. So a test also notices a value that changes, and then changes back before the test
-//! reads the object again.
+//! Records every state of an object. So a test also notices a value that changes only for a short time.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

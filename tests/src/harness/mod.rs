@@ -1,9 +1,9 @@
 //! A cluster with an operator, for the tests of reconciliation.
 //!
 //! A test states its requirements in a [`Scenario`] and gets a [`World`]. By default, a world is an embedded cluster in
-//! this process, only for this test and in simulated time. If `KAOS_TEST_KUBECONFIG` is set, all tests share a real
-//! control plane, and each test has its own namespace. A scenario may require the embedded cluster or a real cluster.
-//! The harness skips the test on the other cluster.
+//! this process. Each test has its own embedded cluster, in simulated time. If `KAOS_TEST_KUBECONFIG` is set, all tests
+//! share a real control plane, and each test has its own namespace. A scenario may require the embedded cluster or a
+//! real cluster. If the tests run on the other kind of cluster, the harness skips this test.
 //!
 //! | module | contents |
 //! |---|---|

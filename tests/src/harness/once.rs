@@ -1,4 +1,4 @@
-//! Compiles each component only once in a process, for all operators.
+//! Compiles each component only once in this process, so that all operators of all tests share the compiled code.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -11,7 +11,8 @@ use kaos_policy::gate::Bounds;
 /// The results of compilations with the default limits.
 static COMPILED: LazyLock<Mutex<HashMap<Digest, Compilation>>> = LazyLock::new(Mutex::default);
 
-/// A compiler in this process. All engines of the process accept the same compiled code.
+/// A compiler in this process. It can share compiled code, because all engines of the process accept the same compiled
+/// code.
 pub(super) struct Once(InProcessCompiler);
 
 impl Once {

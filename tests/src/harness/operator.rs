@@ -25,8 +25,8 @@ use super::running::Running;
 use super::world::Below;
 use crate::gadget::Edition;
 
-/// The time limit of a request. The limit has no effect here, because a test of a single operator has its own time
-/// limit.
+/// The time limit of a request. It is longer than any test, so it has no effect: the test's own time limit ends a
+/// hanging request.
 const UNBOUNDED: Duration = Duration::from_hours(24);
 
 impl World {
@@ -69,7 +69,7 @@ impl World {
         self.run(client, metrics, (OPERATOR.to_owned(), String::new()), run)
     }
 
-    /// Builds an operator that uses this client, and starts the operator with `run`.
+    /// Builds an operator that uses this client, and starts the operator with the function `run`.
     pub(super) fn run(
         &self,
         client: Client,
@@ -148,13 +148,14 @@ impl World {
         self.start().await;
     }
 
-    /// Sets the default policies that operators contain and record. The change applies to operators that start later.
+    /// Sets the default policies that operators contain, and for which they write revisions. The change applies to
+    /// operators that start later.
     pub fn bring(&self, policies: &[DefaultPolicy], rollout: DefaultsRollout) {
         let policies = policies.to_vec();
         *self.setting.brought.borrow_mut() = Defaults { policies, rollout, ..Defaults::default() };
     }
 
-    /// Replaces the test policy with another edition.
+    /// Replaces the policy of Gadgets with another edition.
     ///
     /// # Panics
     /// If the swap fails.
@@ -178,7 +179,7 @@ impl World {
         withdrawn.unwrap_or_else(|error| panic!("the policy cannot be taken away: {error:#}"));
     }
 
-    /// Makes every running operator use these policies.
+    /// Makes every running operator use these policies: each kind of object with its policy and overlays.
     fn answer_by(&self, stacks: &BTreeMap<ResourceType, Stack>) -> Result<()> {
         for running in self.running.borrow().iter() {
             running.catalogue.replace(stacks, &self.setting.layers())?;
@@ -196,14 +197,14 @@ impl World {
     }
 
     /// Makes the compiler fail on every component that contains this text, as if the system had killed the compile
-    /// child for lack of memory. `None` removes this rule. Before the test changes the rule or ends, the compiler must
-    /// get at least one component with this text.
+    /// child for lack of memory. `None` removes this rule. The test fails if it changes the rule, or ends, before the
+    /// compiler got a component with this text.
     pub fn kill_compiler_over(&self, text: Option<&'static str>) {
         self.hinder_compiler(text, CompileError::Killed);
     }
 
-    /// Makes the compiler refuse every component that contains this text, like another build of the operator that does
-    /// not accept this component. `None` removes this rule.
+    /// Makes the compiler refuse every component that contains this text, as if a newer build of the operator no longer
+    /// accepted this component. `None` removes this rule.
     pub fn refuse_to_compile(&self, text: Option<&'static str>) {
         self.hinder_compiler(text, CompileError::Refused("this build no longer accepts the component".to_owned()));
     }

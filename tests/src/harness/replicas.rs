@@ -27,7 +27,7 @@ pub fn user(replica: u32) -> String {
     format!("{OPERATOR}-{replica}")
 }
 
-/// Returns each write that a replica sent while it did not hold the Lease.
+/// Returns a message for each write that the API server accepted from a replica without the Lease.
 pub fn second_writers(entries: &[Entry]) -> Vec<String> {
     let mut holder = None;
     let mut wrong = Vec::new();
@@ -45,8 +45,8 @@ pub fn second_writers(entries: &[Entry]) -> Vec<String> {
 }
 
 impl World {
-    /// Starts a replica on the embedded cluster. If the replica loses the Lease, the replica ends, and the crash point
-    /// records this end.
+    /// Starts a replica on the embedded cluster. If the replica loses the Lease, it ends, and
+    /// [`CrashPoint::reached`](super::crash::CrashPoint::reached) returns its user.
     ///
     /// # Panics
     /// If the replica cannot be assembled.
@@ -82,7 +82,7 @@ impl World {
                         return Ok(());
                     }
                 };
-                // If the replica cannot release the Lease, the Lease expires later.
+                // Ignore an error: if the replica cannot release the Lease, the Lease expires later.
                 drop(held.release().await);
                 ended
             })

@@ -12,7 +12,7 @@ use super::faults::is_operator;
 pub enum Sort {
     /// A watch.
     Watch,
-    /// A read or a renewal of a Lease.
+    /// Any other request about a Lease.
     Lease,
     /// A write of an Event.
     Event,
@@ -22,9 +22,9 @@ pub enum Sort {
     Refused,
     /// A dry run.
     DryRun,
-    /// Discovery of the served types and their schemas.
+    /// A read that shows which types the API server serves, or their schemas.
     Discovery,
-    /// Any other read.
+    /// Any other read, or an access review.
     Read,
 }
 

@@ -67,12 +67,12 @@ pub fn config_map(name: &str, data: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data})
 }
 
-/// Returns a Secret that contains these texts.
+/// Returns a Secret that contains the texts in `data`.
 pub fn secret(name: &str, data: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": "Opaque", "stringData": data})
 }
 
-/// Returns a volume for a volume claim. Test clusters have no provisioner of volumes.
+/// Returns a volume for a volume claim, because test clusters have no provisioner that would create one.
 pub fn volume_for(claim: &Value) -> Value {
     let (of, spec) = (&claim["metadata"], &claim["spec"]);
     let name = format!("{}-{}", text(&of["namespace"]), text(&of["name"]));

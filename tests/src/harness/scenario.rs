@@ -18,7 +18,7 @@ pub(super) enum Needs {
     Real,
 }
 
-/// The form of the default policies.
+/// The form in which the operator runs the default policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// Native code in the process of the test.
@@ -106,7 +106,7 @@ impl Scenario {
         self
     }
 
-    /// Sets the test's namespace on an embedded cluster.
+    /// Sets the name of the test's namespace on an embedded cluster.
     #[must_use]
     pub fn within(mut self, namespace: &'static str) -> Self {
         self.namespace = Some(namespace);
@@ -135,7 +135,8 @@ impl Scenario {
         self
     }
 
-    /// Lets the default policies read `namespaces` when they answer for an object in the operator's namespace.
+    /// Lets the default policies read objects in `namespaces` when they answer for an object in the operator's
+    /// namespace.
     #[must_use]
     pub fn reading(mut self, namespaces: &'static [&'static str]) -> Self {
         self.reads = namespaces;

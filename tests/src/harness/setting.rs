@@ -34,7 +34,8 @@ pub(super) struct Setting {
     pub(super) only: Option<(BTreeSet<String>, Config)>,
     pub(super) hindered: Hindered,
     pub(super) held: Held,
-    /// The default policies that the operator records. They replace the test's other policies for the same kinds.
+    /// The default policies for which the operator writes revisions. They replace the test's other policies for the
+    /// same kinds.
     pub(super) brought: RefCell<Defaults>,
     /// The number of replicas that have started so far.
     pub(super) lives: Cell<u32>,
@@ -69,7 +70,7 @@ impl Setting {
         let mut options = Options { operator_namespace: SYSTEM.to_owned(), seed: self.seed + 1, ..Options::default() };
         match &self.only {
             None => {
-                // The cluster and all operators share tokio's clock, including operators that start later.
+                // Use the clock of this world, so that the cluster and all of its operators have the same time.
                 options.compute = Compute::Inline;
                 options.clock = self.clock;
             }
@@ -79,8 +80,8 @@ impl Setting {
         options
     }
 
-    /// Returns the error that a test planned for the compiler, if the compiler has not returned this error yet.
-    /// Otherwise returns `None`.
+    /// Returns a description of the error that a test planned for the compiler, if the compiler has not returned this
+    /// error yet. Otherwise returns `None`.
     pub(super) fn spared(&self) -> Option<String> {
         let hindered = lock(&self.hindered);
         let spared = hindered.as_ref().filter(|hindrance| hindrance.hits == 0);
@@ -100,7 +101,7 @@ impl Setting {
         layers
     }
 
-    /// Returns the policies for each kind.
+    /// Returns the policy for each kind of object.
     pub(super) fn stacks(&self) -> Result<BTreeMap<ResourceType, Stack>> {
         let mut stacks = BTreeMap::new();
         for policy in self.policies()? {

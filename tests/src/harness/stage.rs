@@ -21,7 +21,7 @@ use super::watchdog;
 use super::world::Below;
 use crate::case;
 
-/// The maximum real time for a test. In simulated time, a loop that never waits would run forever.
+/// The maximum real time for a test. A limit in simulated time would not end a loop that never waits.
 const REAL_TIME: std::time::Duration = std::time::Duration::from_mins(15);
 
 /// Runs a test's story, either on an embedded cluster in simulated time, or on the real cluster.
@@ -57,8 +57,8 @@ pub fn play(scenario: Scenario, story: impl AsyncFnOnce(&World)) {
         }
         story(&world).await;
         none_missed(world.missed());
-        // Keep the namespace on a real cluster until the cluster ends. Deleting a namespace takes the cluster two
-        // thousand requests, many times more than a test sends.
+        // Do not delete the test's namespace on a real cluster: for this, the cluster needs two thousand requests, many
+        // times more than a test sends. The namespace stays until the cluster ends.
         world.stop_all().await;
     }));
 }
@@ -102,7 +102,7 @@ fn own_namespace() -> String {
 
 /// Creates namespaces, CustomResourceDefinitions and the registry of runtimes. On a real cluster, each test has its own
 /// namespace, but all tests share the other objects. Only the first test of a process creates the shared objects,
-/// because the large CustomResourceDefinitions take longer than the rest of a test.
+/// because creating the large CustomResourceDefinitions takes longer than the rest of a test.
 async fn furnish(world: &World, scenario: &Scenario) -> Result<()> {
     static SYSTEM_NAMESPACE: OnceCell<()> = OnceCell::const_new();
     static DEFINITIONS: OnceCell<()> = OnceCell::const_new();
@@ -131,7 +131,7 @@ async fn furnish_system(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// Returns the registry of harness runtimes, which every test needs.
+/// Returns the ConfigMap with the registry of runtimes, which every test needs.
 fn registry() -> Result<Vec<Value>> {
     static READ: OnceLock<Vec<Value>> = OnceLock::new();
     if let Some(read) = READ.get() {

@@ -1,4 +1,4 @@
-//! Compares the contents of a namespace after all changes, without values that differ between runs.
+//! Compares the final contents of a namespace with those of another run, without values that differ between runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! Waits until a condition is true. If the time limit passes first, the message contains details.
+//! Waits until a condition is true. If the time limit passes first, the test fails with a message that contains
+//! details.
 
 use std::time::Duration;
 
@@ -53,7 +54,7 @@ impl World {
         self.until(&format!("{at} is gone"), at, Value::is_null).await;
     }
 
-    /// Waits until `holds` returns true. The condition can be a count or another fact about the world.
+    /// Waits until `holds` returns true, for example for a count or another fact about the world.
     ///
     /// # Panics
     /// If the time limit passes.
@@ -65,8 +66,8 @@ impl World {
         }
     }
 
-    /// Like [`Self::until_true`], but limits the wait in real time. Use this function while a blocked thread stops
-    /// simulated time.
+    /// Like [`Self::until_true`], but limits the wait in real time. Use this function while a blocked thread keeps
+    /// simulated time from advancing.
     ///
     /// # Panics
     /// If the time limit passes.
@@ -161,7 +162,7 @@ impl World {
         lines.join("\n")
     }
 
-    /// Returns the operator's readiness and queue, and its explanations of these objects.
+    /// Returns the operator's readiness, its queue, and its explanation of the last pass over each of these objects.
     async fn of_operator(&self, at: &[&str]) -> Vec<String> {
         let Some(probe) = self.try_probe() else { return vec!["--- no operator runs".to_owned()] };
         let mut lines = vec![format!("--- the operator: ready {:?}, queue {:?}", probe.ready(), probe.queue())];
@@ -173,7 +174,8 @@ impl World {
         lines
     }
 
-    /// Returns a function for the watchdog. The function returns the text that the watchdog prints, and must not wait.
+    /// Returns a function for the watchdog. The function returns the text that the watchdog prints. It does not wait,
+    /// because simulated time no longer advances then.
     pub(super) fn last_words(&self) -> impl Fn() -> String + use<> {
         let cluster = self.try_embedded().cloned();
         move || cluster.as_ref().map(|cluster| last_requests(cluster).join("\n")).unwrap_or_default()
@@ -197,7 +199,7 @@ impl World {
     }
 }
 
-/// Returns the last entries of the journal.
+/// Returns the last requests in the cluster's journal.
 fn last_requests(cluster: &Cluster) -> Vec<String> {
     let entries = cluster.journal().entries();
     let last = entries.iter().skip(entries.len().saturating_sub(60));

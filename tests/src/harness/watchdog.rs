@@ -12,7 +12,7 @@ thread_local! {
     static LAST_WORDS: RefCell<Option<Box<dyn Fn() -> String>>> = const { RefCell::new(None) };
 }
 
-/// Sets the function that returns the text that the watchdog prints.
+/// Sets the text that the watchdog prints: the result of the function `words`.
 pub(super) fn on_bark(words: impl Fn() -> String + 'static) {
     LAST_WORDS.with(|last| *last.borrow_mut() = Some(Box::new(words)));
 }

@@ -42,7 +42,7 @@ pub struct World {
 const USER: &str = "user";
 
 impl World {
-    /// Wraps a real cluster unchanged. Installs nothing, and starts no operator.
+    /// Creates a world on an existing real cluster. Installs nothing, and starts no operator.
     pub fn over(client: Client, namespace: &str) -> Self {
         let scenario = Scenario::default().environment(&BTreeMap::new());
         let setting = Setting::new(&scenario, Clock::System);
@@ -137,7 +137,7 @@ impl World {
         created.unwrap_or_else(|error| panic!("{object} is refused: {error}"));
     }
 
-    /// Changes an object by a merge patch, as a client that is neither the user nor the operator.
+    /// Changes an object by a merge patch, as a client that is neither `user` nor the operator.
     ///
     /// # Panics
     /// If the API server rejects the patch.
@@ -304,18 +304,19 @@ impl World {
         asked.unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// Sets the fate of the pods of a Deployment.
+    /// Sets whether and how the pods of a Deployment become ready or fail.
     pub fn pods_of(&self, deployment: &str, fate: PodFate) {
         self.embedded().set_pods_of(&self.namespace, deployment, Some(fate));
     }
 
-    /// Sets the fate of the pods of all Deployments that [`Self::pods_of`] does not name.
+    /// Sets the same for the pods of all Deployments for which no test called [`Self::pods_of`].
     pub fn pods(&self, fate: PodFate) {
         self.embedded().set_pods(fate);
     }
 }
 
-/// Returns parameters of a patch that the API server records as an update by this field manager.
+/// Returns the parameters of a patch. In the managed fields, the API server records the patch as an update by this
+/// field manager.
 fn updating(manager: &str) -> PatchParams {
     PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }
 }
@@ -324,7 +325,8 @@ fn value(object: DynamicObject) -> Value {
     serde_json::to_value(object).unwrap_or_default()
 }
 
-/// Adds `apiVersion` and `kind` to an item of a list, because an API server omits these fields in lists.
+/// Adds `apiVersion` and `kind` to an object from a list, because an API server omits these fields in the items of
+/// lists.
 fn typed(mut object: Value, kind: Kind) -> Value {
     object["apiVersion"] = json!(kind.api_version);
     object["kind"] = json!(kind.kind);

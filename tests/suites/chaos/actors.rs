@@ -23,7 +23,7 @@ const CHILDREN: [&str; 8] = [
     "Service/agent-worker",
     "Deployment/agent-helper",
 ];
-/// The name of a child. Another client can create an object with this name before the operator does.
+/// The key of a child. Another client can create an object with this key before the operator creates the child.
 const COVETED: &str = "Deployment/agent-clerk";
 
 fn tool(rng: &mut Rng, name: &str) -> Value {
@@ -76,7 +76,7 @@ pub(crate) async fn act(w: &World, rng: &mut Rng) -> String {
     }
 }
 
-/// Changes a field of a child, as a client that is neither the user nor the operator.
+/// Changes a field of a child, as a client that is neither a user nor the operator.
 async fn meddle(w: &World, rng: &mut Rng) -> String {
     let at = pick(rng, &CHILDREN);
     let patch = match at.split('/').next().unwrap_or_default() {
@@ -118,8 +118,8 @@ pub(crate) async fn strangers(w: &World) -> Vec<(String, Value)> {
     strangers
 }
 
-/// The objects that users want at the end. All of these objects are valid, so the final state does not depend on
-/// earlier actions.
+/// The objects that users want at the end of the run. All of these objects are valid, so the final state does not
+/// depend on earlier actions.
 pub(crate) struct Ending(Vec<Value>);
 
 impl Ending {

@@ -28,7 +28,7 @@ pub(crate) enum Disaster {
     Cut,
     /// The test kills the operator, and starts another operator.
     Kill,
-    /// The test kills the operator. Other changes happen before another operator starts.
+    /// The test kills the operator, and changes other things before it starts another operator.
     KillAndStay,
     /// The test stops the operator gracefully, and starts another operator.
     Stop,
@@ -46,7 +46,7 @@ pub(crate) fn deck(rng: &mut Rng) -> Vec<Disaster> {
 /// The maximum time until a restarted part of the cluster works again.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Makes a disaster happen, and waits until users can continue.
+/// Makes a disaster happen, and waits until the API server works again.
 pub(crate) async fn happen(
     what: Disaster,
     (cluster, w): (&ControlPlane, &World),
@@ -68,7 +68,7 @@ pub(crate) async fn happen(
             keeper.kill();
             keeper.start(rng);
         }
-        // The next action of the run starts another operator.
+        // The keeper starts another operator during the next action of the run.
         KillAndStay => keeper.kill(),
         Stop => {
             keeper.stop();

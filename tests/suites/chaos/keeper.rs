@@ -1,4 +1,4 @@
-//! Runs the operator as a process. When the operator ends, starts it again like a kubelet.
+//! Runs the operator as a process. When the operator ends, starts another one, as a kubelet does.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use fastrand::Rng;
 use kaos_tests::control_plane::{ControlPlane, Pod, Process};
 use tokio::time::{Instant, sleep};
 
-/// Short times for the Lease, so that many operators hold the Lease in a run.
+/// Flags with short times for the Lease, so that many operators in turn hold the Lease during a run.
 const SHORT: [&str; 3] =
     ["--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"];
 const BEAT: Duration = Duration::from_millis(50);
@@ -18,9 +18,9 @@ pub(crate) struct Keeper<'c> {
     pod: Pod,
     kubeconfig: PathBuf,
     process: Option<Process>,
-    /// How often the keeper started an operator.
+    /// How many operators the keeper has started.
     pub(crate) started: usize,
-    /// How often an operator ended by itself.
+    /// How many operators have ended by themselves.
     pub(crate) ended: usize,
     /// A message for each operator that ended by itself without a valid reason.
     pub(crate) wrong: Vec<String>,

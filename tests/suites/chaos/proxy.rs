@@ -13,7 +13,7 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// The numbers of connections, by their fate.
+/// The number of all connections, and the number of connections with each fault.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub(crate) connections: usize,
@@ -30,7 +30,7 @@ enum Fate {
     Pass,
     /// The proxy resets the connection immediately.
     Refuse,
-    /// The proxy delays every chunk by this time.
+    /// The proxy delays everything that it forwards by this time.
     Slow(Duration),
     /// The proxy resets the connection after this many bytes, in the middle of a request or a response.
     Reset(u64),
@@ -38,7 +38,7 @@ enum Fate {
     Stall(u64),
 }
 
-/// How long the proxy keeps a stalled connection open.
+/// How long the proxy keeps a connection open to which it forwards nothing more.
 const HELD: Duration = Duration::from_secs(20);
 
 impl Fate {
@@ -104,7 +104,7 @@ impl Proxy {
 async fn listen(listener: std::net::TcpListener, shared: Arc<Shared>, cuts: watch::Receiver<u64>) {
     let listener = TcpListener::from_std(listener).unwrap();
     loop {
-        // Possibly the client has already closed the connection.
+        // Ignore an error: the client may already have closed the connection.
         let Ok((client, _)) = listener.accept().await else { continue };
         let (shared, mut cuts) = (Arc::clone(&shared), cuts.clone());
         cuts.mark_unchanged();
@@ -117,7 +117,8 @@ async fn carry(mut client: TcpStream, shared: &Shared, mut cuts: watch::Receiver
     let fate = shared.fate();
     let server = TcpStream::connect(shared.target).await;
     let (Ok(mut server), true) = (server, fate != Fate::Refuse) else {
-        // If setting the option fails, the connection closes without a reset. The client notices either end.
+        // Ignore an error: without this option, the connection closes without a reset, and the client notices that,
+        // too.
         let _reset = client.set_zero_linger();
         return;
     };
@@ -162,7 +163,7 @@ async fn copy(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, fate: Fate) -> std:
 }
 
 impl Shared {
-    /// Chooses the fate of a connection at random, and counts the fate.
+    /// Chooses at random what happens to a connection, and counts it.
     fn fate(&self) -> Fate {
         let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner);
         let fate = if self.trouble.load(Ordering::Relaxed) { Fate::draw(&mut rng) } else { Fate::Pass };

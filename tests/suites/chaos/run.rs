@@ -16,7 +16,8 @@ use crate::disasters::{self, Disaster, deck, happen};
 use crate::keeper::Keeper;
 use crate::proxy::Proxy;
 
-/// The time limit for recovery. The limit is longer than the longest backoff on a slow machine.
+/// The time limit for the operator's recovery after the faults. The limit is longer than the operator's longest
+/// backoff, even on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(3);
 /// The time at the end of a run during which the operator must send no requests.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -27,7 +28,7 @@ pub(crate) struct Ended {
     pub(crate) summary: String,
     /// The events of the run, with their times.
     pub(crate) trace: Vec<String>,
-    /// The differences from the wanted state. The list is empty if the run reached the wanted state.
+    /// The differences between the final state and the wanted state.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -161,9 +162,9 @@ impl Run<'_> {
         }
         self.proxy.trouble(false);
         self.proxy.cut();
-        // Restart the cluster's own controllers, which this test does not check. A user may have deleted an object and
-        // created it again while the garbage collector could not watch. The garbage collector then keeps the children
-        // of the deleted object until it restarts. Without a restart, the scheduler would wait half a minute before it
+        // Restart the cluster's own controllers, because this test does not check how they recover. The garbage
+        // collector needs a restart if a user deleted and recreated an object while the collector could not watch:
+        // otherwise it would keep the children of the deleted object. The scheduler would wait half a minute before it
         // retries.
         for part in ["kube-controller-manager", "kube-scheduler"] {
             self.cluster.kill(part).unwrap();
@@ -213,8 +214,8 @@ impl Run<'_> {
     }
 
     /// Returns the requests that the idle operator sends, according to the API server's audit log. After an outage of
-    /// the API server, the operator waits for its backoff and then lists its objects again. So lists are a mistake only
-    /// if the operator never stops listing.
+    /// the API server, the operator waits for its backoff and then lists its objects again. So the returned lists show
+    /// a mistake only if the operator keeps listing.
     async fn noise(&mut self) -> Vec<String> {
         self.w.quiet().await;
         let (audit, user) = (self.cluster.audit(), self.account.user());

@@ -1,4 +1,4 @@
-//! An installation by a user who lacks the right to grant rights. The test follows the guide.
+//! Tests an installation by a user who may not create roles and bindings. The test runs the commands of the guide.
 
 use kaos_tests::blocks::blocks;
 use kaos_tests::control_plane::User;
@@ -29,8 +29,8 @@ impl Drop for ByHand<'_> {
 #[tokio::test]
 async fn namespace_admins_install_the_operator_after_a_cluster_admin_gave_the_rights() {
     let release = Release::prepare().await;
-    // Delete the CustomResourceDefinitions of earlier tests. If they exist, the chart looks for ModelAPIs, and the
-    // developer's installation fails for another reason: the developer cannot read ModelAPIs.
+    // Delete the CustomResourceDefinitions of earlier tests. If they existed, the chart would read ModelAPIs, and the
+    // installation would fail because the developer may not read them.
     release.delete_definitions().await;
     let cluster = release.cluster;
     let world = release.world("team-a").await;

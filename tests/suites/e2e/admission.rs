@@ -36,7 +36,7 @@ async fn writing_a_policy_needs_activate_and_a_namespace_with_policies_can_be_de
     own.until_true("the developer may write", async || may_write(SYSTEM) && may_write("own")).await;
 
     let company = file(&policy("company", SYSTEM));
-    // The API server applies new admission policies only after some moments.
+    // Wait, because the API server applies new admission policies only after some moments.
     own.until_true("activation is guarded", async || !developer(&["create", "--dry-run=server", "-f", &company]).ok)
         .await;
     let refused = developer(&["create", "-f", &company]).expect_failure();
@@ -52,7 +52,7 @@ async fn writing_a_policy_needs_activate_and_a_namespace_with_policies_can_be_de
     // the operator.
     developer(&["create", "configmap", "kaos-operator-config", "-n", "own", "--dry-run=server"]).expect();
     cluster.kubectl(&["create", "-f", &company]).expect();
-    // Removing the label would stop the policy, like deleting the ConfigMap.
+    // The developer may not remove the label either, because this would stop the policy, like deleting the ConfigMap.
     developer(&["label", "configmap", "company", "-n", SYSTEM, "kaos.tools/policy-"]).expect_failure();
     developer(&["delete", "configmap", "company", "-n", SYSTEM]).expect_failure();
     cluster.kubectl(&["create", "-f", &file(&policy("own", "own"))]).expect();
@@ -157,8 +157,8 @@ async fn only_the_operator_writes_the_copy_of_its_settings_and_the_record_of_set
     cluster.kubectl(&bind).expect();
     let may_write = async || cluster.may(User::Developer.name(), "create", "configmaps", SYSTEM);
     system.until_true("the developer may write", may_write).await;
-    // The admission policy protects the name even before the ConfigMap exists, because an operator reads this ConfigMap
-    // at its start.
+    // The admission policy forbids this name even while no such ConfigMap exists, because an operator reads the
+    // ConfigMap when it starts.
     let create = ["create", "configmap", kept, "--from-literal=DEFAULT_AGENT_IMAGE=theirs", "--dry-run=server"];
     system.until_true("the name is guarded", async || !developer(&create).ok).await;
     assert!(developer(&create).expect_failure().contains("may not activate policies"));
@@ -237,7 +237,8 @@ async fn specs_that_policies_refuse_get_a_warning_and_valid_ones_none() {
             "spec.agentNetwork.access: the policy ignores the entry with the Agent's own name",
         ),
     ];
-    // The API server begins to apply the admission policies of each kind separately, and with a delay.
+    // Wait until every kind gives a warning: the API server begins to apply the admission policies of each kind
+    // separately, and with a delay.
     let dry = |object: &Value| apply(std::slice::from_ref(object), &["--dry-run=server"]);
     let warns = async || all.iter().all(|(object, _)| dry(object).err.contains("Warning: "));
     world.until_true("the API server warns", warns).await;
@@ -246,7 +247,8 @@ async fn specs_that_policies_refuse_get_a_warning_and_valid_ones_none() {
         assert!(said.ok && said.err.contains("Warning: ") && said.err.contains(warning), "{said:?}");
         assert!(!world.look(&crate::support::at(object)).await.is_null());
     }
-    // The API server checks the types in the admission policies against the CustomResourceDefinitions.
+    // The API server reports expressions in the admission policies that do not fit the types in the
+    // CustomResourceDefinitions.
     let rules = release.cluster.kubectl(&["get", "validatingadmissionpolicies", "-o", "json"]).expect();
     let rules: Value = serde_json::from_str(&rules).unwrap();
     for policy in rules["items"].as_array().unwrap() {

@@ -36,7 +36,7 @@ async fn pods_below_the_standard_of_their_namespace_are_refused() {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "strict", "labels": strict}});
     let world = World::over(cluster.client().await.unwrap(), "strict");
     world.apply(&namespace).await;
-    // Wait for the ServiceAccount: the API server rejects a pod without it.
+    // Wait for the namespace's ServiceAccount `default`: without it, the API server rejects pods.
     world.until("the namespace has its ServiceAccount", "ServiceAccount/default", Value::is_object).await;
     let run = ["-n", "strict", "run", "web", "--image=registry.example/web"];
     assert!(cluster.kubectl(&run).expect_failure().contains("violates PodSecurity"));

@@ -15,12 +15,12 @@ const OBJECTS: [&str; 4] =
     ["Deployment/kaos-pdp", "Service/kaos-pdp", "PodDisruptionBudget/kaos-pdp", "NetworkPolicy/kaos-pdp"];
 pub(crate) const CONFIG: &str = "ConfigMap/kaos-authz-policy";
 const POLICY: &str = "AuthorizationPolicy/kaos-authz";
-/// The usual issuer of Agents' tokens is a Service in the namespace `default`.
+/// The usual issuer of Agents' tokens: the API server's Service in the namespace `default`.
 pub(crate) const AGENTS: &str = "https://kubernetes.default.svc.cluster.local";
 pub(crate) const KEYS: &str = r#"{"keys": [{"kty": "RSA", "kid": "1", "n": "AQAB", "e": "AQAB"}]}"#;
 
-/// Installs a chart with the decision point of KAOS's chart, and with KAOS's kinds. The labels of the decision point's
-/// pods are an assumption: this operator's chart must work with any labels.
+/// Installs a chart that contains the decision point of KAOS's chart, and KAOS's kinds. KAOS may use other labels for
+/// the decision point's pods, but this operator's chart must work with any labels.
 pub(crate) fn install_kaos(release: &Release) {
     let chart = chart_of_kaos(release.cluster.folder());
     let secured = case::golden().join("today/values/secured.yaml").display().to_string();
@@ -29,8 +29,8 @@ pub(crate) fn install_kaos(release: &Release) {
     release.cluster.helm(&[&install[..], &["--namespace", SYSTEM, "--wait"]].concat()).expect();
 }
 
-/// Upgrades the release of KAOS to this operator's chart. Adds values that KAOS's operator fetched from other servers,
-/// such as keys.
+/// Upgrades the release of KAOS to this operator's chart. Adds values that KAOS's operator fetched from other servers:
+/// the keys of the issuers.
 pub(crate) fn upgrade(release: &Release) {
     let accounts = format!("security.agentAuth.identity.serviceAccount.jwks={}", json!(KEYS));
     let users = format!("security.userAuth.jwks={}", json!(KEYS));
@@ -133,7 +133,7 @@ async fn the_decision_point_of_kaos_stays_through_an_upgrade_and_gets_its_data_f
     assert_eq!(system.look(OBJECTS[1]).await["spec"]["selector"], *labels);
     assert_eq!(system.look(OBJECTS[3]).await["spec"]["podSelector"]["matchLabels"], *labels);
 
-    // The rights of the operator's account suffice to write the data of a new namespace.
+    // With the rights of the chart's ServiceAccount, the operator can write the data of a new namespace.
     release.until_owners_are_known().await;
     let mark = release.cluster.audit().mark().unwrap();
     let operator = release.working_operator().await;
@@ -149,13 +149,14 @@ async fn the_decision_point_of_kaos_stays_through_an_upgrade_and_gets_its_data_f
     assert_eq!((uid(&config), &controller(&config)["kind"]), (before[4].as_str(), &json!("AuthorizationPolicy")));
     let data: Value = serde_json::from_str(config["data"]["data.json"].as_str().unwrap()).unwrap();
     assert_eq!(data["kaos"]["user_grants"], json!({"user:ada": ["kaos://modelapi/decided/llm"]}));
-    // The operator writes the data first, so the AccessGrant can be enforced before the ReferenceGrant exists.
+    // Wait for the ReferenceGrant, because the operator writes it after the data: the AccessGrant can be in force
+    // before the ReferenceGrant exists.
     let allows = |reference: &Value| reference["spec"]["from"][0]["namespace"] == "decided";
     system.until("the namespace may refer to the decision point", "ReferenceGrant/kaos-pdp-decided", allows).await;
     assert_eq!(release.refused_since(mark), [""; 0], "{}", operator.log());
     drop(operator);
 
-    // Without `security`, the chart stops before it deletes anything.
+    // Without the values `security`, the upgrade fails before it deletes anything.
     let refused = release.helm("upgrade", &[]).expect_failure();
     assert!(refused.contains("SECURITY_PDP_ENABLED"), "{refused}");
     assert_eq!(uid(&system.look(OBJECTS[0]).await), before[0]);

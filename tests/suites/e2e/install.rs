@@ -21,7 +21,8 @@ async fn the_pods_of_the_chart_meet_the_restricted_standard() {
     let release = Release::install(&["--set", "controllerManager.replicas=2"]).await;
     let system = release.over(SYSTEM);
     let deployment = system.look("Deployment/kaos-kaos-operator-controller-manager").await;
-    // The namespace enforces the standard `restricted`. The replicas are ready, because Helm has waited for them.
+    // The replicas are ready, because Helm has waited for them. So their pods fit the standard `restricted`, which the
+    // namespace enforces.
     assert_eq!(deployment["status"]["readyReplicas"], 2);
     let template = &deployment["spec"]["template"]["spec"];
     assert_eq!(template["containers"][0]["securityContext"]["readOnlyRootFilesystem"], true);

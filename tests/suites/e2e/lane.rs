@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use kaos_tests::control_plane::ControlPlane;
 
-/// The maximum number of clusters. Tests that install nothing share the first cluster.
+/// The maximum number of clusters. Tests that install nothing all use the first cluster.
 const LANES: usize = 3;
 
 /// A cluster for one test at a time.
@@ -45,7 +45,7 @@ impl Lane {
 
     fn start(number: usize) -> Self {
         let _retreat = Retreat;
-        // The cluster ends together with the process.
+        // Leak the cluster: it ends together with this process.
         let another = || Box::leak(Box::new(ControlPlane::start().unwrap()));
         let cluster = if number == 1 { ControlPlane::shared() } else { another() };
         Self { cluster, installed: None }

@@ -12,7 +12,7 @@ use crate::support::{Release, USER, until_ready};
 /// A label that only this test adds to the nodes.
 const PLACE: &str = "kaos.test/place";
 
-/// Lets the nodes accept or refuse the ModelAPI's pods, by a label on the nodes.
+/// Adds a label to the nodes or removes it. The ModelAPI's pods need this label.
 struct Places<'a>(&'a Release);
 
 impl Places<'_> {
@@ -47,7 +47,7 @@ async fn the_status_counts_pods_while_they_start_and_stop() {
     let _operator = release.working_operator().await;
     let world = release.world("places").await;
     world.apply_all(&team()).await;
-    // No node accepts the ModelAPI's pods.
+    // No node has the label yet, so the ModelAPI's pods cannot run.
     let waiting = world.until("the status counts the replicas", "ModelAPI/llm", |object| counts(object, "0/1")).await;
     assert_eq!(
         (&condition(&waiting, "Accepted")["status"], reason(&waiting, "Ready").as_str()),
@@ -62,7 +62,7 @@ async fn the_status_counts_pods_while_they_start_and_stop() {
     assert!(counts(&ready, "1/1"), "{ready:#}");
     assert_eq!(since(&ready, "Accepted"), since(&waiting, "Accepted"), "the condition Accepted did not change");
 
-    // Delete the running pod while no node accepts its replacement.
+    // Delete the running pod while no node has the label, so that its replacement cannot run.
     places.close();
     release.cluster.kubectl(&["delete", "pod", "-n", "places", "-l", "modelapi=llm", "--wait=false"]).expect();
     let missed = world.until("the status counts no ready pod", "ModelAPI/llm", |object| counts(object, "0/1")).await;
@@ -76,7 +76,7 @@ async fn the_status_counts_pods_while_they_start_and_stop() {
     places.open();
     until_ready(&world, &team()).await;
 
-    // Add a replica that no node accepts. The running replica keeps serving.
+    // Add a replica that cannot run, because no node has the label. The running replica keeps serving.
     places.close();
     release.cluster.kubectl(&["scale", "modelapi", "llm", "-n", "places", "--replicas=2"]).expect();
     let serves = |object: &Value| counts(object, "1/2") && is_ready(object);
@@ -94,7 +94,7 @@ async fn the_status_counts_pods_while_they_start_and_stop() {
     places.close();
 }
 
-/// Returns the children's contents, without the parts that depend on the namespace.
+/// Returns the contents of all children in the test's namespace, without the parts that depend on the namespace.
 async fn children(world: &World) -> Vec<String> {
     let mut all = Vec::new();
     for kind in ["ConfigMap", "Deployment", "Service"] {
@@ -156,7 +156,7 @@ async fn the_operator_writes_in_order_with_few_watches_and_events() {
     backwards.quiet().await;
     assert_eq!(children(&backwards).await, children(&world).await);
 
-    // The audit log contains a watch only after the watch has ended.
+    // End the operator, because the audit log contains a watch only after the watch has ended.
     drop(operator);
     let wanted = [
         "accessgrants",

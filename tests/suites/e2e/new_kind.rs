@@ -35,8 +35,8 @@ async fn a_new_kind_names_its_missing_rights_and_works_once_they_are_given() {
     assert_eq!(made["metadata"]["ownerReferences"][0]["kind"], "Widget");
     world.until_ready("Widget/w").await;
 
-    // The operator recreates the deleted child, repairs the changed child, and updates the child for another edition.
-    // At the end, the operator prunes the child.
+    // The operator recreates the child after its deletion, repairs it after a change, and updates it for another
+    // edition of the policy. At the end, the operator prunes the child.
     world.delete(MADE).await;
     until_edition(&world, "1").await;
     world.patch(MADE, &json!({"data": {"size": "many"}})).await;
@@ -68,7 +68,8 @@ async fn with_listed_namespaces_the_rights_of_a_new_kind_are_roles() {
     release.helm("install", &["--values", &format!("{CHART}/ci/namespaced-values.yaml")]).expect();
     release.until_owners_are_known().await;
     let _operator = release.working_operator().await;
-    // This operator serves only listed namespaces. So a ClusterRole for an operator of all namespaces does not help it.
+    // This operator serves only listed namespaces, so it needs Roles there. The ClusterRole that `policy pack` adds
+    // without `--namespaces` does not suffice.
     let for_all = release.packed_widgets("1", &[]);
     release.apply(&for_all);
     let waits = until_state(&release, "policy-widget", "NotPermitted").await;

@@ -30,7 +30,7 @@ async fn the_readme_installs_the_operator_runs_a_team_and_changes_a_default() {
     let mut operator: Option<Process> = None;
     let (mut levels, mut printed) = (Vec::<String>::new(), String::new());
     for block in blocks("README.md", &["cluster"]).unwrap() {
-        // The test creates the namespace, and removes it at the end.
+        // Leave out this command, because the test itself creates the namespace, and removes it at the end.
         let block = block.replace("kubectl create namespace team\n", "");
         printed += &release.cluster.shell(&block).expect();
         if operator.is_none() {
@@ -68,7 +68,7 @@ async fn the_guide_creates_a_policy_that_serves_a_new_kind() {
     for told in ["PolicyRevision policy-red-kite-", "SITE_TITLE", "spec.title"] {
         assert!(printed.contains(told), "{told} is not in\n{printed}");
     }
-    // The kind behaves like the operator's own kinds: the operator restores a deleted child, and deleting the object
+    // The new kind behaves like the kinds of KAOS: the operator restores a deleted child, and deleting the object
     // deletes its children.
     world.delete(FUJI).await;
     world.until("the operator creates the Deployment again", FUJI, |live| live["status"]["readyReplicas"] == 1).await;

@@ -1,4 +1,4 @@
-//! Policies on real Kubernetes. The tests install policies like users: with `policy pack` and `kubectl apply`, or with
+//! Policies on real Kubernetes. The tests install policies as users do: with `policy pack` and `kubectl apply`, or with
 //! the values of the chart.
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! The operator as a process: its pages, signals, and rights that an administrator grants later.
+//! Tests the operator as a process: its pages, its reaction to signals, and rights that an administrator grants while
+//! it runs.
 
 use kaos_tests::harness::read::{counted, text};
 use kaos_tests::harness::samples::model_api;
@@ -133,7 +134,8 @@ async fn a_restart_without_changes_writes_nothing_and_the_next_restart_asks_no_p
         until_ready(&world, &many(10)).await;
         world.quiet().await;
     }
-    // At its end, the first operator may have recorded some objects. Without records, the next operator asks about all.
+    // Delete the proofs that the first operator may have written at its end. Without proofs, the next operator asks
+    // policies about all objects.
     let records = ["delete", "configmaps", "--selector", "kaos.tools/settled", "--namespace", SYSTEM];
     release.cluster.kubectl(&records);
     for (result, asks) in [("settled", true), ("skipped", false)] {
@@ -152,7 +154,7 @@ async fn a_restart_without_changes_writes_nothing_and_the_next_restart_asks_no_p
         let asked = release.cluster.audit().since(mark, USER).unwrap();
         let writes: Vec<_> = asked.iter().filter(|request| request.writes() && request.resource != "leases").collect();
         assert!(writes.is_empty(), "{writes:#?}");
-        // At its end, the operator records which objects are settled.
+        // At its end, the operator writes proofs of the settled objects.
         operator.signal("TERM").unwrap();
         ending(operator).await;
     }
@@ -202,11 +204,11 @@ async fn a_start_with_invalid_settings_uses_the_last_good_ones() {
     }
     release.is_changed();
     let image = "registry.example/litellm:2";
-    // Change an existing setting, and add a new setting.
+    // Give an existing setting and a new setting invalid values.
     let wrong = json!({"DEFAULT_TELEMETRY_ENABLED": "maybe", "GATEWAY_NAMESPACE": "no name"});
     system.patch(own, &json!({"data": wrong})).await;
     system.patch(own, &json!({"data": {"DEFAULT_LITELLM_IMAGE": image}})).await;
-    // Start the operator as in a pod, where the environment also contains the settings.
+    // Start the operator as in a pod, where the environment also contains the data of this ConfigMap.
     let _operator = release.working_operator().await;
     world.apply(&model_api("llm")).await;
     until_ready(&world, &[model_api("llm")]).await;
@@ -227,7 +229,7 @@ async fn a_deleted_config_map_leaves_the_settings_of_the_start_in_force() {
     let (first, second) = (first.as_str(), second.as_str());
     let says = |image: &str| json!({"data": {variable: image}});
     system.patch(own, &says(first)).await;
-    // Start the operator as in a pod, where the environment also contains the settings.
+    // Start the operator as in a pod, where the environment also contains the data of this ConfigMap.
     let operator = release.working_operator().await;
     world.apply(&model_api("llm")).await;
     until_image(&world, deployment, first).await;
@@ -248,7 +250,7 @@ async fn a_deleted_config_map_leaves_the_settings_of_the_start_in_force() {
     system
         .until("the operator has stored the settings of its start", kept, |kept| kept["data"][variable] == first)
         .await;
-    // The operator must not report that its settings do not fit.
+    // The operator must not report invalid settings.
     assert!(operator.is_ready(), "{}", operator.get("/readyz"));
     let log = operator.log();
     assert!(!log.contains("settings do not fit"), "{log}");

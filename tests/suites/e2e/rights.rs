@@ -1,10 +1,10 @@
 //! Checks that the chart grants every right that the operator needs, and no other right.
 //!
-//! The audit log shows the rights that the operator uses directly. So after a run that needs all rights, the log must
-//! contain a request for each right. The unit tests of the RBAC rules check that no rule grants a right twice. When the
-//! API server creates a child, it checks further rights of the operator, and no log shows these checks. To prove that
-//! the operator needs these further rights, the test removes one of them at a time. The API server must then reject a
-//! request.
+//! The audit log shows the rights that the operator uses directly: after a run that needs all rights, the log must
+//! contain a request for each of these rights. When the API server creates a child, it also checks further rights of
+//! the operator, and no log shows these checks. To prove that the operator needs these further rights, the test removes
+//! one of them at a time. The API server must then reject a request. The unit tests of the RBAC rules check that no
+//! rule grants a right twice.
 
 mod missing;
 
@@ -56,7 +56,7 @@ impl Role {
         self.kubectl(release, "patch", &["--type=merge", "-p", &patch]);
     }
 
-    /// Returns the rights of this role for which `asked` contains no request.
+    /// Returns the rights of this role that no request in `asked` has used.
     fn idle(&self, release: &Release, asked: &[Request]) -> Vec<String> {
         let mut idle = Vec::new();
         for rule in self.rules(release) {
@@ -150,7 +150,7 @@ fn serving(namespace: &str) -> Vec<Value> {
     team(namespace).into_iter().filter(|object| object["kind"] != "AccessGrant").collect()
 }
 
-/// Returns objects without an owner. Their names are the names of children that the team's objects need.
+/// Returns objects without an owner, which have the names of children of the team's objects.
 fn strangers() -> Vec<Value> {
     let route = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
         "metadata": {"name": "modelapi-third"}, "spec": {}});
@@ -190,12 +190,13 @@ fn settings(name: &str, settings: &str) -> Value {
     shipped::package(name, None, &format!("{{name: agent, settings: {settings}}}")).unwrap()
 }
 
-/// Creates, changes and deletes objects in a namespace, so that the operator needs every right for objects.
+/// Creates, changes and deletes objects in a namespace, so that the operator uses every right for objects.
 async fn objects_live(world: &World) {
     provide_volume(world).await;
     world.apply_all(&strangers()).await;
     world.apply_all(&team(&world.namespace)).await;
-    // A MemoryStore gets its children only after its ModelAPI has its own children.
+    // Wait first for the objects that need no other object: a MemoryStore gets its children only after its ModelAPI has
+    // children.
     for taken in ["ModelAPI/llm", "MCPServer/echo", "ModelAPI/other", "ModelAPI/third"] {
         world
             .until("another object has the name of the child", taken, |it| reason(it, "Applied") == "OwnershipConflict")
@@ -224,8 +225,8 @@ async fn objects_live(world: &World) {
             world.until_gone(&at(stray)).await;
         }
     }
-    // Add a condition of another controller. No policy knows the condition, so the operator can recognise only by the
-    // managed fields that another controller wrote it.
+    // Add a condition of another controller. No policy mentions this condition, so only the managed fields show the
+    // operator that another controller wrote it.
     let without_pods = ["AccessGrant/readers", "AuthorizationPolicy/kaos-authz"];
     for object in without_pods.into_iter().chain(["Agent/a", "ModelAPI/llm", "MCPServer/echo", "MemoryStore/facts"]) {
         let mut conditions = world.look(object).await["status"]["conditions"].clone();
@@ -237,7 +238,7 @@ async fn objects_live(world: &World) {
     }
 }
 
-/// Installs, deletes and retries policies, so that the operator needs every right for policies.
+/// Installs, deletes and retries policies, so that the operator uses every right for policies.
 async fn policies_live(release: &Release) {
     let system = release.over(SYSTEM);
     let (good, bad) = (settings("good", "{logLevel: DEBUG}"), settings("bad", "{nonsense: 1}"));
@@ -248,7 +249,7 @@ async fn policies_live(release: &Release) {
     let revision = until_active(release, "good").await;
     system.delete("ConfigMap/good").await;
     until_state(release, "good", "Superseded").await;
-    // At the second activation, the operator updates the count of the existing Event.
+    // At the second activation, the operator updates the count in the Event about the first activation.
     system.apply(&good).await;
     until_active(release, "good").await;
     // A user creates the record of a revision before the operator does.
@@ -270,14 +271,15 @@ async fn policies_live(release: &Release) {
     system.delete("ConfigMap/good").await;
 }
 
-/// Runs everything from the operator's first start to the uninstall hook. Checks that every right is used.
+/// Runs all that needs rights, from the operator's first start to the uninstall hook. Checks that requests used every
+/// right.
 async fn live(release: &Release, world: &World, roles: &[Role]) {
     let system = release.over(SYSTEM);
     system.delete(LEASE).await;
     let mark = release.cluster.audit().mark().unwrap();
     // Make the operator behave as on an API server without streaming lists.
     let operator = release.working_operator_with(&["--streaming-lists=false"]).await;
-    // A replica that stands by watches the Lease.
+    // Start a second replica, which watches the Lease while it does not lead.
     let standby = release.operator(&["--streaming-lists=false"]).await;
     until("the replica stands by", &standby, || standby.get("/readyz").contains("standing by for")).await;
     drop(standby);
@@ -288,8 +290,8 @@ async fn live(release: &Release, world: &World, roles: &[Role]) {
         let asked = release.cluster.audit().since(mark, USER).unwrap();
         roles.iter().flat_map(|role| role.idle(release, &asked)).collect()
     };
-    // The audit log contains a watch only after the watch has ended. Only the hook deletes the last good settings. At
-    // its end, the operator records which objects are settled.
+    // Wait for some rights until the end. The audit log contains a watch only after the watch has ended, only the hook
+    // deletes the last good settings, and the operator writes the proofs when it ends.
     let later = |it: &String| it.starts_with("watch ") || it.contains("-fitted") || it.contains("-settled-");
     until_used(|| idle().into_iter().filter(|it| !later(it)).collect()).await;
     operator.signal("TERM").unwrap();
@@ -311,8 +313,8 @@ async fn until_used(idle: impl Fn() -> Vec<String>) {
     }
 }
 
-/// Deletes the CustomResourceDefinition of routes. Waits until the API server has deleted it, because the next test may
-/// create it again immediately.
+/// Deletes the CustomResourceDefinition of routes. Waits until the API server has deleted this definition, because the
+/// next test may create it again immediately.
 async fn end_routes(world: &World) {
     let definition = at(&routes());
     world.delete(&definition).await;

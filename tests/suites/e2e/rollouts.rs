@@ -1,5 +1,5 @@
-//! Rollouts on real Kubernetes: a package, or a default policy of another version of the operator, returns by itself if
-//! its pods never become ready.
+//! Rollouts on real Kubernetes. A rollout of a package, or of a default policy of another version of the operator,
+//! returns all objects if their pods never become ready.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ settings: {resources: {requests: {cpu: "1000"}}}
 rollout: {mode: staged, steps: [1%, 10%, 100%], pause: 1m, patience: 30s}
 "#;
 
-/// Returns the ReplicaSets that want pods: their hashes of pod templates by name.
+/// Returns the ReplicaSets that do not have zero replicas: the hash of each one's pod template, by name.
 async fn replica_sets(world: &World) -> BTreeMap<String, String> {
     let mut all = world.list("ReplicaSet").await;
     all.retain(|set| set["spec"]["replicas"] != 0);
@@ -36,8 +36,8 @@ async fn moved(world: &World) -> BTreeSet<String> {
     all.iter().map(|it| name(it).to_owned()).collect()
 }
 
-/// Plays a rollout that returns. If `is_killed` is true, kills the operator when the first object is moved, and starts
-/// another one.
+/// Plays a rollout that returns all objects. If `is_killed` is true, kills the operator when the first object is moved,
+/// and starts another operator.
 async fn returns_to_the_same_replica_sets(namespace: &str, is_killed: bool) {
     let release = Release::install(&[]).await;
     let mut operator = release.working_operator().await;
@@ -82,8 +82,8 @@ async fn the_next_operator_returns_a_rollout_in_which_the_operator_was_killed() 
     returns_to_the_same_replica_sets("crowded-killed", true).await;
 }
 
-/// Writes the default policy of MCPServers into a folder of its own, with other bytes and these settings. Returns the
-/// file of the component.
+/// Writes the default policy of MCPServers into a separate folder. Its component has other bytes, and its `policy.yaml`
+/// has these settings. Returns the path of the component.
 fn other_default(release: &Release, name: &str, settings: &str) -> String {
     let (component, file) = shipped::embedded("mcpserver").unwrap();
     let folder = release.cluster.folder().join(name);
@@ -94,7 +94,7 @@ fn other_default(release: &Release, name: &str, settings: &str) -> String {
     folder.join("mcpserver.wasm").display().to_string()
 }
 
-/// Returns the states of the default policies of MCPServers.
+/// Returns the state and the reason of each revision of the default policy of MCPServers.
 async fn default_policies(release: &Release) -> Vec<(String, String)> {
     let all = release.over(SYSTEM).list("PolicyRevision").await;
     let of = all.iter().filter(|it| it["spec"]["source"]["configMap"] == "default:mcpserver.kaos.tools");

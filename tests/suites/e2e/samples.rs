@@ -1,4 +1,4 @@
-//! Applies KAOS's samples with an installed operator, and checks the output of kubectl for the samples.
+//! Applies KAOS's samples while an operator of the chart runs, and checks what kubectl prints about them.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ async fn the_samples_of_kaos_become_ready_and_then_cause_no_writes() {
     assert_eq!(release.refused_since(mark), Vec::<String>::new(), "rights are missing");
 
     let mark = release.cluster.audit().mark().unwrap();
-    // Record the requests of an idle minute.
+    // Let a minute pass in which nothing changes. The audit log records the requests of this minute.
     tokio::time::sleep(Duration::from_mins(1)).await;
     let asked = release.cluster.audit().since(mark, USER).unwrap();
     let (lease, other): (Vec<_>, Vec<_>) = asked.into_iter().partition(|request| request.resource == "leases");

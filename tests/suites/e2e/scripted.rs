@@ -1,4 +1,4 @@
-//! A policy that is a file: `kubectl create configmap --from-file=policy.js` and a label install it.
+//! Tests a policy that is a single file. `kubectl create configmap --from-file=policy.js` and a label install it.
 
 use kaos_tests::harness::World;
 use serde_json::{Value, json};

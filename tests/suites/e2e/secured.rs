@@ -1,8 +1,8 @@
 //! The upgrade of a secured cluster of KAOS 0.8. Every object has a SecurityPolicy and a NetworkPolicy, and Agents call
 //! through the Gateway. This operator takes over these objects, and restarts no pod.
 //!
-//! This module writes KAOS's SecurityPolicies and NetworkPolicies, from a description of KAOS 0.8. The module `today`
-//! makes all other children.
+//! This module builds KAOS's SecurityPolicies and NetworkPolicies from a description of KAOS 0.8. The module `today`
+//! builds all other children.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ use crate::decision_point::{AGENTS, CONFIG, KEYS, clear, install_kaos, prepare, 
 use crate::support::{Release, SYSTEM};
 use crate::today::{Left, lost, put, remember, until_taken_over};
 
-/// The samples with objects that a secured cluster has. Sample 20 contains the Deployment of a cluster without
-/// security.
+/// The samples that a secured cluster can contain. Sample 20 is missing, because its Deployment comes from a cluster
+/// without security.
 const SAMPLES: [&str; 9] = [
     "02-modelapi-hosted",
     "03-mcp-codemode",
@@ -33,8 +33,8 @@ const SAMPLES: [&str; 9] = [
 const USERS: &str = "http://keycloak.kaos-system.svc.cluster.local:8080/realms/kaos";
 const KINDS: [&str; 3] = ["HTTPRoute", "SecurityPolicy", "NetworkPolicy"];
 
-/// Returns the SecurityPolicy or the NetworkPolicy of KAOS that has the name of the rendered `child`. Returns a child
-/// of another kind unchanged. `all` are the children of the same object.
+/// Returns KAOS's form of the rendered `child`, if `child` is a SecurityPolicy or a NetworkPolicy. Returns a child of
+/// another kind unchanged. `all` are the children of the same object.
 pub(crate) fn described(child: &Value, all: &Value) -> Value {
     let mut described = child.clone();
     match text(&child["kind"]) {
@@ -96,7 +96,7 @@ fn reference_of_kaos(namespace: &str) -> Value {
 }
 
 /// Returns the command that `upgrade-check` prints for the deletion of KAOS's `ReferenceGrants`. The check must name
-/// all of them, and must not count them as a loss.
+/// all of these `ReferenceGrants`, and must not report that the upgrade loses them.
 fn command_for_references(release: &Release) -> String {
     let values = case::golden().join("today/values/secured.yaml").display().to_string();
     let arguments = ["upgrade-check", "-o", "json", "--values", &values];

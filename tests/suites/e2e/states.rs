@@ -1,4 +1,4 @@
-//! Tests the commands that show the state of objects, on a real API server.
+//! Tests the commands of the operator that show the state of objects, on a real API server.
 
 use kaos_tests::harness::read::reason;
 use kaos_tests::harness::samples::{agent, model_api};
@@ -61,7 +61,7 @@ async fn a_user_of_one_namespace_finds_the_cause_and_sees_the_pods() {
     assert!(times.iter().all(|time| time.is_string()), "{times:?}");
 }
 
-/// Collects the kind and the state of each object in a tree.
+/// Collects the kind and the state of each object in the output of the command that prints a tree.
 fn collect(tree: &Value, found: &mut Vec<(String, String)>) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     found.push((text(&tree["object"]["kind"]), text(&tree["state"])));

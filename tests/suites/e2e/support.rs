@@ -34,7 +34,7 @@ pub(crate) struct Release {
     client: Client,
     namespaces: RefCell<Vec<String>>,
     started: Cell<usize>,
-    /// The flags of the unchanged release. `None` if a test changed the release.
+    /// The Helm flags of the release. `None` if a test changed the release since the install.
     installed: RefCell<Option<Vec<String>>>,
     lane: Lane,
 }
@@ -79,8 +79,8 @@ impl Release {
         world.until_true("admission accepts the kinds as owners", are_known).await;
     }
 
-    /// Asks admission about a child of an object of this kind, without writing. Returns whether admission knows the
-    /// kind.
+    /// Asks the API server in a dry run to create a child of an object of this kind. Returns whether admission knows
+    /// the kind.
     async fn is_known_as_owner(&self, kind: &str) -> bool {
         let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "name": "a", "uid": "0",
             "blockOwnerDeletion": true});
@@ -136,7 +136,7 @@ impl Release {
 
     /// Removes objects that a failed test left.
     fn clear_up(&self) {
-        // Remove the finalizers here, because no running operator could remove them.
+        // Remove the finalizers, because no operator runs that would remove them.
         let names = r#"jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name}{"\n"}{end}"#;
         let nothing = r#"{"metadata": {"finalizers": null}}"#;
         for kind in
@@ -248,7 +248,8 @@ impl Release {
         operator
     }
 
-    /// Runs the command of the uninstall hook. The hook's pod cannot run the command, because the nodes are simulated.
+    /// Runs the command of the uninstall hook in this process's place, because pods on simulated nodes run no
+    /// processes.
     pub(crate) fn hook(&self) -> Ran {
         let hooks = self.cluster.helm(&["get", "hooks", RELEASE, "-n", SYSTEM]).expect();
         let job: Value = serde_saphyr::from_multiple(&hooks).unwrap().remove(0);
@@ -261,8 +262,8 @@ impl Release {
         self.cluster.operator(&kubeconfig, &arguments)
     }
 
-    /// Returns the operator's requests that the API server rejected for lack of a right. Reads the audit log from the
-    /// position `mark` on.
+    /// Returns the operator's requests that the API server rejected for lack of a right. Reads only the part of the
+    /// audit log after the position `mark`.
     pub(crate) fn refused_since(&self, mark: usize) -> Vec<String> {
         let requests =
             self.cluster.audit().since(mark, USER).unwrap().into_iter().filter(|request| request.code == 403);
@@ -275,8 +276,8 @@ impl Drop for Release {
         if std::thread::panicking() {
             self.clear_up();
         }
-        // Wait for the objects, because the next test counts them. Do not wait for the namespaces, because the next
-        // test has its own namespace.
+        // Wait until the objects are gone, because the next test counts objects. Do not wait until the namespaces are
+        // gone, because the next test has its own namespace.
         let kinds = "accessgrants,agents,authorizationpolicies,modelapis,mcpservers,memorystores";
         let objects = ["delete", kinds, "--all", "--all-namespaces", "--timeout=90s"];
         self.cluster.kubectl(&objects);
@@ -287,7 +288,7 @@ impl Drop for Release {
                 .kubectl(&[&["delete", "namespace", "--ignore-not-found", "--wait=false"], &names[..]].concat());
         }
         if std::thread::panicking() || self.installed.borrow().is_none() {
-            // If the uninstall fails, the next test tries again and reports the reason.
+            // If the uninstall fails, the next test on this cluster tries again and reports the reason.
             self.uninstall();
         }
         let here = ["--namespace", SYSTEM, "--ignore-not-found"];

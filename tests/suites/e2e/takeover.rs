@@ -5,8 +5,8 @@ use serde_json::json;
 
 use crate::support::{Release, SYSTEM};
 
-/// Makes the release look like a release of KAOS, which has no ConfigMap with a preset, and records neither a preset
-/// nor images.
+/// Makes the release look like a release of KAOS. Such a release has no ConfigMap with a preset, and its Helm values
+/// name neither a preset nor images.
 pub(crate) async fn is_forgotten(release: &Release) {
     let system = release.over(SYSTEM);
     system.delete("ConfigMap/kaos-operator-compatibility").await;
@@ -20,7 +20,7 @@ pub(crate) async fn is_forgotten(release: &Release) {
 pub(crate) async fn is_recorded(release: &Release) {
     let system = release.over(SYSTEM);
     let time = async || text(&system.look("ConfigMap/kaos-operator-config").await["data"]["TAKEOVER_TIME"]).to_owned();
-    // The upgrade leaves the NetworkPolicies of KAOS's operator, so the chart asks for this value.
+    // The chart requires this value, because the upgrade does not delete the NetworkPolicies of KAOS's operator.
     let accept = ["--set", "security.acceptUnserved={NetworkPolicy}", "--set", "gatewayAPI.enabled=true"];
     let pinned = ["--set", "compatibility=kaos-0.8", "--set", "defaultImages.mcpSlack=zencoderai/slack-mcp:latest"];
     release.helm("upgrade", &[&accept[..], &pinned].concat()).expect();

@@ -23,8 +23,8 @@ use crate::support::{Release, at};
 use crate::takeover;
 use crate::upgrade::{GO, api, create, is_of_go, pods};
 
-/// All samples that contain objects, except samples 14 and 19. API servers refuse sample 14, and the ConfigMaps of
-/// sample 19 belong to the release.
+/// All samples that contain objects, except samples 14 and 19. API servers reject sample 14, and sample 19 contains
+/// ConfigMaps that the release itself creates.
 const SAMPLES: [&str; 17] = [
     "01-modelapi-proxy",
     "02-modelapi-hosted",
@@ -58,7 +58,7 @@ const PERMISSION: &str = "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY";
 /// The fields of a ModelAPI's container that KAOS's operator ignores, and this operator uses.
 const IGNORED: [&str; 4] = ["image", "command", "args", "resources"];
 
-/// The objects that KAOS's operator leaves for one sample.
+/// One sample on the cluster, with the objects that KAOS's operator leaves for it.
 pub(crate) struct Left {
     pub(crate) world: World,
     pub(crate) sample: &'static str,
@@ -165,11 +165,11 @@ pub(crate) async fn put(release: &Release, sample: &'static str, prefix: &str, s
     let harnesses = case::golden().join("today/harness-runtimes.yaml").display().to_string();
     let base = ["render", "--compatibility", "kaos-0.8", "--status", "-o", "json", "-f", &harnesses];
     let asked = [&base[..], &ROUTED, settings, &["-f"]].concat();
-    // If a policy refuses an object, `render` exits with an error code. Ignore this exit code.
+    // Ignore the exit code, because `render` fails if a policy refuses an object.
     let ran = release
         .cluster
         .operator(&release.cluster.kubeconfig(), &[&asked[..], &[file.display().to_string().as_str()]].concat());
-    // `render` prints nothing if no object is of a kind of this operator.
+    // `render` prints nothing if the sample has no object of a KAOS kind.
     let rendered: Vec<Value> = match serde_json::from_str(&ran.out) {
         Ok(rendered) => rendered,
         Err(_) if !all.iter().any(is_of_kaos) => Vec::new(),
@@ -245,7 +245,8 @@ pub(crate) async fn put(release: &Release, sample: &'static str, prefix: &str, s
     left
 }
 
-/// Waits until all pods run. Then records the UIDs of the objects that the operator must not replace, and the pods.
+/// Waits until all pods are ready. Then remembers the pods, and the UIDs of the objects that the takeover must not
+/// replace.
 pub(crate) async fn remember(left: &mut Left) {
     let names: Vec<&str> =
         left.children.iter().map(String::as_str).filter(|at| at.starts_with("Deployment/")).collect();
@@ -260,7 +261,8 @@ pub(crate) async fn remember(left: &mut Left) {
     left.pods = pods(&left.world).await;
 }
 
-/// Waits until all children belong to this operator, and until an unwanted rollout would have begun.
+/// Waits until this operator has taken over all children. Then waits until nothing changes, so that an unwanted rollout
+/// would have begun.
 pub(crate) async fn until_taken_over(all: &[Left]) {
     for left in all {
         for child in &left.children {
@@ -315,7 +317,7 @@ pub(crate) async fn lost(left: &Left) -> Vec<String> {
 #[tokio::test]
 async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     let release = Release::install(&FLAGS).await;
-    // This test adds a type that the release does not contain.
+    // The next test must not reuse this release, because this test adds a CustomResourceDefinition to it.
     release.is_changed();
     let unknown = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "thirdpartyservices.kaos.tools"},
@@ -366,7 +368,7 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
             left.world.until_true("a field that KAOS ignored counts", has_rolled).await;
         }
     }
-    // The status of an AccessGrant must no longer say that the AccessGrant is in force.
+    // Without a decision point, the status of an AccessGrant must no longer say that the AccessGrant is in force.
     for left in &all {
         for grant in left.kept.keys().filter(|at| at.starts_with("AccessGrant/")) {
             let told = |it: &Value| condition(it, "Enforced")["reason"] == "AuthorizationDisabled";
@@ -380,7 +382,7 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 
-    // A user can delete the Agent that has the finalizer for its OpenID client. Kubernetes then deletes the Agent's
+    // A user can delete the Agent with KAOS's finalizer for an OpenID client. Kubernetes then deletes the Agent's
     // children, too.
     let found = all.last().unwrap();
     found.world.delete("Agent/plain").await;

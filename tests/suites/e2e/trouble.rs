@@ -1,4 +1,4 @@
-//! Tests for the rows about errors and deletions of the reconcile loop's checklist, on a real API server.
+//! Tests the checklist's rows about errors and deletions, on a real API server.
 
 use kaos_tests::control_plane::audit::Request;
 use kaos_tests::harness::read::{condition, reason, text};
@@ -15,7 +15,8 @@ async fn a_child_that_the_api_server_refuses_is_reported_once_and_blocks_nothing
     let good = [model_api("llm"), agent("a", "llm", &json!({}))];
     world.apply_all(&good).await;
     until_ready(&world, &good).await;
-    // Change the Agent. The new plan lacks the Service, and its apply fails because of an unknown field of the pod.
+    // Change the Agent. The new plan lacks the Service. Applying the new plan fails, because the pod has an unknown
+    // field.
     let bad = json!({"agentNetwork": {"expose": false}, "container": {"securityContext": {"runAsUsr": 1}}});
     world.apply(&agent("a", "llm", &bad)).await;
     let told = world
@@ -69,8 +70,8 @@ async fn an_object_in_deletion_gets_no_children_and_a_deleted_object_is_no_error
     let done = |request: &&Request| request.writes() && request.name.ends_with("-held") && request.code < 300;
     let made: Vec<_> = asked.iter().filter(done).collect();
     assert!(made.is_empty(), "{made:#?}");
-    // Possibly the operator created children for an owner that was already gone. The garbage collector removes these
-    // children.
+    // The operator may have created children for an object that was already deleted. The garbage collector removes
+    // these children.
     world.until_true("no Deployment appears afterwards", async || world.list("Deployment").await.is_empty()).await;
     assert!(operator.is_ready());
     world.patch("ModelAPI/held", &json!({"metadata": {"finalizers": null}})).await;

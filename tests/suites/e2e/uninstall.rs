@@ -20,13 +20,13 @@ fn everything(release: &Release, namespaced: bool) -> BTreeSet<String> {
         let types: Vec<&str> = types.lines().filter(|of| !passing.contains(of)).collect();
         release.cluster.kubectl(&["get", &types.join(","), "-n", SYSTEM, "-o", "name"])
     };
-    // A type can disappear between the two requests.
+    // A type can disappear between the request for the types and the request for the objects.
     let got = std::iter::repeat_with(get).take(10).find(|got| got.ok).unwrap();
     let of_all = ["configmap/kube-root-ca.crt", "serviceaccount/default"];
     got.out.lines().filter(|name| !of_all.contains(name)).map(str::to_owned).collect()
 }
 
-/// Waits until the operator's namespace contains only the objects in `before` and the objects in `wanted`.
+/// Waits until the operator's namespace contains, in addition to objects in `before`, exactly the objects in `wanted`.
 async fn until_left(release: &Release, before: &BTreeSet<String>, wanted: impl IntoIterator<Item = String>) {
     let wanted: BTreeSet<String> = wanted.into_iter().collect();
     let more = || -> BTreeSet<String> { everything(release, true).difference(before).cloned().collect() };
@@ -81,8 +81,8 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     assert_eq!(finalizers(&world.look("Agent/a").await), ["example.com/foreign"]);
     world.patch("Agent/a", &json!({"metadata": {"finalizers": null}})).await;
 
-    // Delete the policy's ConfigMap like the user who applied it: an uninstall leaves this ConfigMap. The records of
-    // active policies also stay after the uninstall.
+    // Delete the policy's ConfigMap, because an uninstall would leave it. The revisions of active policies, and the
+    // ConfigMaps with their bytes, also stay after the uninstall.
     release.cluster.kubectl(&["delete", "-f", &file]).expect();
     release.is_changed();
     release.cluster.helm(&["uninstall", RELEASE, "-n", SYSTEM, "--wait"]).expect();
@@ -92,13 +92,13 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     until_left(&release, &here, known).await;
     release.cluster.kubectl(&["delete", "policyrevisions", "--all", "-n", SYSTEM]).expect();
     until_left(&release, &here, [lease]).await;
-    // Workloads keep running without the operator, and users can delete them.
+    // Workloads keep running without the operator, and end when users delete their objects.
     assert_eq!(world.look("Deployment/agent-a").await["status"]["readyReplicas"], 1);
     release.cluster.kubectl(&["delete", "agent,modelapi", "--all", "-n", "left", "--timeout=60s"]).expect();
     world.until_gone("Deployment/agent-a").await;
     release.cluster.kubectl(&["delete", "namespace", "left", "--timeout=90s"]).expect();
     release.cluster.kubectl(&["delete", "crd", "widgets.test.example.com"]).expect();
-    // Of all cluster-scoped objects, only the CustomResourceDefinitions remain.
+    // Of all cluster-scoped objects of the release, only the CustomResourceDefinitions remain.
     let is_kind = |name: &String| name.ends_with(".kaos.tools");
     let only_kinds = async || everything(&release, false).difference(&in_cluster).all(is_kind);
     system.until_true("only definitions are left in the cluster", only_kinds).await;

@@ -157,7 +157,7 @@ async fn objects_of_the_go_operator_are_taken_over_without_restarting_a_pod() {
             }
         }
     }
-    // Wait until the operator would have started any unwanted rollout.
+    // Wait until nothing changes, so that an unwanted rollout would have begun.
     left.last().unwrap().1.quiet().await;
     for ((case, world, made), before) in left.iter().zip(&before) {
         let sets = world.list("ReplicaSet").await;
@@ -192,20 +192,21 @@ async fn objects_of_the_go_operator_are_taken_over_without_restarting_a_pod() {
 async fn the_guides_preview_shows_the_differences() {
     let release = installed().await;
     let world = release.world("beforehand").await;
-    // The MCPServer gets its runtime from the registry. The ModelAPI gets its image from the settings.
+    // The image of the MCPServer comes from the registry of runtimes. The image of the ModelAPI comes from the
+    // settings.
     for name in ["mcpserver-full-overrides", "modelapi-proxy-minimal"] {
         let case = recorded(name);
         let made = put(&world, &case).await;
         until_it_runs(&world, &case, &made).await;
     }
-    // Wait until the operator writes nothing more: a status write during the comparison would look like a difference.
+    // Wait until nothing writes any more: a status write during the comparison would look like a difference.
     world.quiet().await;
     let folder = release.cluster.folder().join("beforehand");
     std::fs::create_dir_all(&folder).unwrap();
     let typed = || -> Vec<String> {
         let blocks = blocks("docs/guide/upgrade-from-kaos.md", &["cluster"]).unwrap();
         let typed = blocks.iter().map(|block| {
-            // Use only this test's namespace, because other tests use the other namespaces.
+            // Restrict the commands to this test's namespace, because other tests use the other namespaces.
             let block = block.replace(" -A ", &format!(" -n {} ", world.namespace));
             release.cluster.shell(&format!("cd {}\n{block}", folder.display())).expect()
         });
@@ -224,7 +225,7 @@ async fn the_guides_preview_shows_the_differences() {
     assert_eq!(changed.len(), 1, "{printed:?}");
     assert!(changed[0].ends_with("image: registry.example/litellm:other"), "{changed:?}");
 
-    // The operator makes the changes that the preview showed.
+    // The operator makes the changes that the guide's commands showed.
     let _operator = release.working_operator().await;
     until_image(&world, "Deployment/modelapi-m", "registry.example/litellm:other").await;
     for name in ["MCPServer/t", "ModelAPI/m"] {
@@ -246,13 +247,14 @@ async fn while_the_go_operator_holds_the_lease_nothing_is_written() {
     let operator = release.operator(&[]).await;
     until("the operator stands by", &operator, || operator.get("/readyz").contains("standing by for go")).await;
     assert!(world.list("Deployment").await.is_empty());
-    // The Go operator releases the Lease when it ends.
+    // Release the Lease, as the Go operator does when it ends.
     system.patch(LEASE, &json!({"spec": {"holderIdentity": "", "leaseDurationSeconds": 1}})).await;
     until_ready(&world, &[model_api("llm")]).await;
 }
 
 /// Writes the parts of the KAOS chart that matter for an upgrade: the Deployment with its selector, the environment,
-/// the account, and the CustomResourceDefinitions. Helm installs the CustomResourceDefinitions only once.
+/// the account, and the CustomResourceDefinitions. Helm installs these CustomResourceDefinitions, but never updates or
+/// deletes them.
 fn chart_of_kaos(folder: &Path) -> String {
     let chart = folder.join("kaos-operator");
     std::fs::create_dir_all(chart.join("templates")).unwrap();
@@ -297,8 +299,8 @@ async fn a_release_of_the_kaos_chart_is_upgraded_in_place_and_rolled_back() {
     assert_eq!(command().await, json!(["/manager"]));
     helm(&["upgrade", RELEASE, CHART, "--take-ownership", "--reuse-values"]).expect();
     assert_eq!(command().await, Value::Null);
-    // The preset and the images of the first upgrade stay until the values choose others. Flags that reuse or reset
-    // values do not change this.
+    // The preset and the images of the first upgrade stay until a user's values choose others, whatever Helm's flags
+    // for reusing and resetting values are.
     let kept = async |flags: &[&str]| {
         helm(&[&["upgrade", RELEASE, CHART], flags].concat()).expect();
         let config = release.over(SYSTEM).look("ConfigMap/kaos-operator-config").await;

@@ -1,5 +1,5 @@
-//! Measures how much memory and processor time a process needs to check a hostile component. The figures come from the
-//! kernel, not from the operator's own counters.
+//! Measures how much memory and processor time the operator's program needs to check a hostile component. The figures
+//! come from the kernel, not from the operator's own counters.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use kaos_tests::control_plane::programs::Programs;
 use kaos_tests::{guests, usage};
 
-/// The expensive ways in which a component can misbehave, and the reported error for each.
+/// The modes of the hostile guest that use the most memory or time, and the reported error for each.
 const MODES: [(&str, &str); 13] = [
     ("loops for ever", "ran out of fuel"),
     ("recurses for ever", "trapped"),
@@ -24,11 +24,11 @@ const MODES: [(&str, &str); 13] = [
     ("counts calls of translate", "answers differently"),
     ("trap in translate", "trapped"),
 ];
-/// The maximum memory that the check of a hostile component needs beyond the memory for the check of a normal policy.
-/// This number is the sum of 32 MiB for a sandbox, 8 MiB for an answer, and a margin.
+/// The maximum of the additional memory: what the check of a hostile component needs beyond the check of a normal
+/// policy. This number is the sum of 32 MiB for a sandbox, 8 MiB for an answer, and a margin.
 const MORE: u64 = 56 << 20;
-/// The maximum processor time that a check needs. On a slow machine, using up the fuel of all samples takes half of
-/// this time.
+/// The maximum processor time of a check. On a slow machine, a component that uses up the fuel of each sample takes
+/// half of this time.
 const LONG: Duration = Duration::from_secs(30);
 
 /// The result of a check, and its costs.

@@ -1,5 +1,6 @@
 //! Objects of the largest size that an API server accepts. Each object gets either a plan, or a refusal with the path,
-//! the actual size and the limit. A pass must never fail as if the policy were broken.
+//! the actual size and the limit. A pass must never end with a failure, because a failure would count against the
+//! policy.
 
 use kaos_tests::hostile::{Subject, put};
 use serde_json::{Value, json};
@@ -152,8 +153,8 @@ fn every_list_and_every_object_of_a_megabyte_is_answered() {
     let mut failed = Vec::new();
     for subject in one_of_each_kind(&SANDBOXED) {
         for path in subject.lists_and_objects() {
-            // Test values of the largest size that an API server accepts, with and without a limit for the number of
-            // entries. If the entries are large, both values are the same.
+            // Try two values of the largest size that an API server accepts: one without a limit for the number of
+            // entries, and one with at most 9,900 entries. If the entries are large, both values are the same.
             let grow = |entries| (entries, grown(subject.at(&path), MUCH, entries));
             let mut values = Vec::from([usize::MAX, 9_900].map(grow));
             values.dedup_by(|one, other| one.1 == other.1);

@@ -1,5 +1,6 @@
-//! The policies answer every object. The answer is a plan that passes the guard and fits Kubernetes' types, or a
-//! refusal that names a path. Native policies answer many objects, and policies in the sandbox answer some.
+//! The policies answer every object, whatever it contains. The answer is a plan that passes the guard and fits
+//! Kubernetes' types, or a refusal that names a path. The tests ask native policies about many objects, and policies in
+//! a sandbox about some.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../../../guest-policies/sdk/tests/support/anything.rs"]

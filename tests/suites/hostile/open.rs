@@ -1,6 +1,6 @@
-//! According to their CustomResourceDefinition, some fields accept any content. A policy must not silently drop an
-//! unknown field inside of one of these fields. Instead, the policy passes the unknown field to the API server, refuses
-//! the object, or writes a note.
+//! The CustomResourceDefinitions accept any content in some fields, the open fields. A policy must not silently drop an
+//! unknown field inside of an open field. Instead, the policy passes the unknown field to the API server, refuses the
+//! object, or writes a note.
 
 use kaos_crds::manifests;
 use kaos_policy::render::Verdict;
@@ -31,7 +31,7 @@ fn an_unknown_field_of_an_open_schema_is_passed_on_refused_or_reported() {
 }
 
 /// Returns the open fields below a schema as JSON pointers, including open fields inside of other open fields. A field
-/// with a schema for its members is closed, because the API server reports unknown members. For a list, the pointer
+/// whose schema lists its members is not open, because the API server reports unknown members. For a list, the pointer
 /// names the first item.
 fn open(schema: &Value, pointer: &str) -> Vec<String> {
     let own = (schema["x-kubernetes-preserve-unknown-fields"] == true).then(|| pointer.to_owned());
@@ -44,7 +44,7 @@ fn open(schema: &Value, pointer: &str) -> Vec<String> {
 /// Returns whether the answer mentions the unknown field.
 fn is_seen(subject: &Subject, pointer: &str) -> bool {
     let mut object = subject.object.clone();
-    // Remove the newer field, because the deprecated field has no effect while the newer field is set.
+    // Remove the newer field `resources`, because the deprecated field of the same name has no effect while it is set.
     if let Some(newer) = object["spec"]["container"].as_object_mut().filter(|_| pointer.contains("/resources")) {
         newer.remove("resources");
     }

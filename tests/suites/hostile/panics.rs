@@ -14,7 +14,7 @@ use kaos_tests::control_plane::programs::Programs;
 use kaos_tests::{guests, websites};
 use serde_json::json;
 
-/// The guest's panics, and the reported error for each.
+/// The modes in which the hostile guest panics, and the reported error for each.
 const PANICS: [(&str, &str, &str); 3] = [
     ("expects", "needs", "spec.nothing is there"),
     ("indexes", "translate", "index out of bounds: the len is 0 but the index is 0"),

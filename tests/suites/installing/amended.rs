@@ -1,5 +1,5 @@
-//! Tests overlays that change plans: registries, placement and sidecars. Removing an overlay restores the plan of the
-//! policy below.
+//! Tests overlays that change plans: the registries of images, the placement of pods, and sidecars. If a user removes
+//! an overlay, the plan of the policy below it applies again.
 
 use kaos_tests::guests;
 use kaos_tests::harness::kinds::Kind;
@@ -28,7 +28,8 @@ fn images(deployment: &Value) -> Vec<String> {
     lists.into_iter().flatten().flatten().map(|it| it["image"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Returns how often the spec of a Deployment has changed. Kubernetes rolls out each change of the template.
+/// Returns a number that grows with each change of a Deployment's spec. Kubernetes makes a rollout for each change of
+/// the pod template.
 fn changes(deployment: &Value) -> i64 {
     deployment["metadata"]["generation"].as_i64().unwrap()
 }
@@ -85,8 +86,8 @@ fn a_script_can_be_an_overlay() {
         let moved = |live: &Value| images(live).iter().all(|image| image.starts_with("mirror.test:5000/hub/"));
         world.until("its images come from the mirror", AGENT, moved).await;
         assert_eq!(until_state(world, "mirror", "Active").await["status"]["policy"], "mirror");
-        // The gate refuses an edit with an endless loop, and the message names the line. The last good overlay keeps
-        // serving.
+        // Edit the script so that it never ends. The gate refuses this version with a message that names the line, and
+        // the version before it keeps serving.
         let endless = script.replace("  return below;", "  while (below) {}");
         world.apply(&with(&endless, "mirror.test:5000/hub")).await;
         let refused = until_state(world, "mirror", "Refused").await;

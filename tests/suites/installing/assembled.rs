@@ -1,4 +1,4 @@
-//! Packages in several ConfigMaps, policies for several kinds, and overlays of an existing policy.
+//! Tests packages in several ConfigMaps, policies for several kinds, and overlays over an existing policy.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -32,7 +32,7 @@ fn in_pieces(name: &str, edition: &str) -> (Vec<Value>, Value) {
     (pieces, index)
 }
 
-/// Waits until a package's status reports a missing part. `why` is a part of the message.
+/// Waits until the status of a package's revision reports a missing or wrong chunk. `why` is a part of the message.
 async fn until_incomplete(world: &World, source: &str, why: &str) {
     let tells = |revision: &Value| {
         let message = revision["status"]["message"].as_str();

@@ -1,4 +1,5 @@
-//! Each kind has a budget of fuel and passes in each namespace. If the budget is used up, objects wait for their turns.
+//! Tests budgets: the fuel and the passes that the objects of a kind in a namespace may use each minute. If a budget is
+//! used up, these objects wait for their turns.
 
 use std::time::Duration;
 
@@ -75,7 +76,7 @@ fn a_wait_for_fuel_is_shown_as_long_as_it_lasts() {
         world.until_true("the budget is used up", is_used_up).await;
         tokio::time::sleep(Duration::from_mins(30)).await;
         assert_eq!((observed(world).await, is_used_up().await), (1, true));
-        // The cleanup of a deleted object does not wait.
+        // The operator cleans up after a deleted object although the budget is used up.
         world.delete("greedy:Widget/first").await;
         world.until_gone("greedy:Widget/first").await;
         world.delete("greedy:Widget/second").await;

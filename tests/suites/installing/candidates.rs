@@ -1,4 +1,4 @@
-//! Editions of the Agents' policy: good editions, and editions that are broken in different ways.
+//! Candidates for the Agents' policy. Each edition has a number, and is either good or broken in some way.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -19,7 +19,7 @@ use crate::support::packed;
 /// The annotation with the number of the edition. An edition writes this annotation on all of its children.
 pub(crate) const MARK: &str = "example.com/edition";
 
-/// The expected fate of a candidate.
+/// What the test expects to happen to a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// The candidate serves.
@@ -31,15 +31,15 @@ pub(crate) enum Fate {
     PutAside,
 }
 
-/// A ConfigMap of the package, and the fate that the test expects for this ConfigMap.
+/// A package, and what the test expects to happen after its apply.
 pub(crate) struct Candidate {
     pub(crate) config_map: Value,
     pub(crate) fate: Fate,
-    /// The digest in the status of objects that the candidate serves.
+    /// The digest of the candidate's component, which is also in the status of the objects that it serves.
     pub(crate) digest: String,
 }
 
-/// A function that builds a candidate. The candidate is broken in one way.
+/// A function that builds the edition with this number as a broken candidate.
 type Break = fn(u32) -> Candidate;
 
 /// The functions that build the broken candidates.
@@ -85,14 +85,15 @@ fn made(edition: u32, file: &str, settings: &str) -> Candidate {
     Candidate { config_map, fate: Fate::Serves, digest: Digest::of(&component).to_string() }
 }
 
-/// Returns a candidate with a policy that misbehaves on its first call.
+/// Returns a candidate whose component is the hostile guest in the given mode.
 fn misbehaving(mode: &str, reason: &'static str) -> Candidate {
     let component = guests::hostile(mode).unwrap();
     let config_map = packed("agents", Some(&component), "");
     Candidate { config_map, fate: Fate::Refused(reason), digest: Digest::of(&component).to_string() }
 }
 
-/// Returns a good edition, but replaces its component with bytes that do not match the pinned digest.
+/// Returns a candidate that the gate refuses for `reason`: a good edition, but with other bytes as its component. The
+/// digest in `policy.yaml` does not match them.
 fn bytes(edition: u32, reason: &'static str, exchange: impl Fn(&[u8]) -> Vec<u8>) -> Candidate {
     let Candidate { mut config_map, .. } = good(edition);
     let component = exchange(&own(edition).0);
@@ -100,7 +101,7 @@ fn bytes(edition: u32, reason: &'static str, exchange: impl Fn(&[u8]) -> Vec<u8>
     Candidate { config_map, fate: Fate::Refused(reason), digest: Digest::of(&component).to_string() }
 }
 
-/// Returns a good edition, but replaces its component with other bytes, and removes the pinned digest.
+/// Like [`bytes`], but also removes the digest from `policy.yaml`.
 fn unpinned(edition: u32, reason: &'static str, exchange: impl Fn(&[u8]) -> Vec<u8>) -> Candidate {
     let mut candidate = bytes(edition, reason, exchange);
     let file = candidate.config_map["data"]["policy.yaml"].as_str().unwrap();

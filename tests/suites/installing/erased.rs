@@ -1,4 +1,4 @@
-//! Tests the deletion of the record or the stored bytes of an active revision.
+//! Tests that the operator continues after a user deletes the PolicyRevision or the stored bytes of an active revision.
 
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ fn an_active_policy_keeps_serving_after_its_record_is_deleted() {
         let record = until_state(world, "own", "Active").await;
         let before = world.look("ConfigMap/w").await;
 
-        // A check would hang now, so the test fails if the operator checks the package again.
+        // Make every check of a package hang from now on, so that the test fails if the operator checks the package
+        // again.
         let check = Fault::on(&["create"]).of("selfsubjectrulesreviews");
         world.break_it(check.slow(Duration::from_hours(1)).if_ever());
         world.delete(&format!("kaos-system:PolicyRevision/{}", name(&record))).await;

@@ -1,4 +1,4 @@
-//! The operator's last good settings. A new process uses the settings that an earlier process stored.
+//! Tests the operator's last good settings: a new process uses the settings that an earlier process stored.
 
 use std::time::Duration;
 
@@ -23,7 +23,8 @@ const FIRST: &str = "registry.example/agent:1";
 const SECOND: &str = "registry.example/agent:2";
 const THIRD: &str = "registry.example/agent:3";
 
-/// Returns the operator's ConfigMap with an image for Agents. If `fits` is false, the ConfigMap is invalid.
+/// Returns the ConfigMap `kaos-operator-config` with an image for Agents. If `fits` is false, another setting in it is
+/// invalid.
 fn says(image: &str, fits: bool) -> Value {
     let telemetry = if fits { "false" } else { "maybe" };
     own_config_of(&json!({"DEFAULT_AGENT_IMAGE": image, "DEFAULT_TELEMETRY_ENABLED": telemetry}))
@@ -164,7 +165,8 @@ fn settings_apply_before_they_can_be_stored_and_are_stored_later() {
     });
 }
 
-/// Returns how many rights reviews the operator sends in ten minutes, after its backoffs have reached their maximum.
+/// Waits until the operator's backoffs have reached their maximum. Then returns how many requests about its own rights
+/// the operator sends in ten minutes.
 async fn asked_in_ten_minutes(world: &World) -> usize {
     world.pass_time(Duration::from_mins(2)).await;
     world.forget_requests();

@@ -1,5 +1,5 @@
-//! The operator tries a new version of a policy with the active settings. If the new version needs new settings, and
-//! the old version does not accept these settings, the version and the settings become active together.
+//! Tests new versions of a policy that do not accept the active settings. If a user installs a new version, and
+//! settings that only the new version accepts, both become active together.
 
 use kaos_tests::harness::{Scenario, World, play};
 use serde_json::{Value, json};

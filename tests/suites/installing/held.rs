@@ -1,5 +1,5 @@
-//! Packages that the operator holds: until nobody else occupies the place that they ask for, or until a person approves
-//! them. Also tests the change back to an earlier edition.
+//! Tests packages that the operator holds: until no other package has the place that they claim, or until a person
+//! approves them. Also tests the change back to an earlier edition of a package.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,7 @@ use crate::support::{
     states, until_edition, until_state, widget,
 };
 
-/// Waits until the package's newest revision is held for another reason than a taken place. Returns the revision.
+/// Waits until a revision of the package is held, but not because another package has its place. Returns the revision.
 async fn until_held_by_limits(world: &World, source: &str) -> Value {
     let is_held =
         |revision: &Value| revision["status"]["state"] == "Held" && revision["status"]["reason"] != "PlaceTaken";

@@ -1,4 +1,4 @@
-//! The operator ends while it checks a package: once by chance, or repeatedly because of the package.
+//! Tests an operator that ends while it checks a package: once by chance, or repeatedly because of the package.
 
 use std::time::Duration;
 

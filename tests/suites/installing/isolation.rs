@@ -1,5 +1,5 @@
-//! A namespace's own policy does not affect other namespaces. The guard prevents the policy from reaching objects of
-//! other namespaces. These tests show that the policy also does not slow down passes in other namespaces.
+//! Tests that a namespace's own policy does not slow down passes in other namespaces. The guard prevents such a policy
+//! from changing objects of other namespaces, and other tests show that.
 
 use std::time::Duration;
 

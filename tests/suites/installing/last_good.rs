@@ -1,4 +1,5 @@
-//! A policy fails on its objects. The operator puts the policy into quarantine, and serves its predecessor.
+//! Tests a policy that fails on its objects. The operator puts the policy into quarantine, and its predecessor serves
+//! again.
 
 use kaos_cluster::faults::Failure;
 use kaos_policy::cut::STATUS;
@@ -272,7 +273,7 @@ fn children_of_a_quarantined_revision_alone_are_deleted() {
     });
 }
 
-/// Returns a fault rule for the writes with which the operator changes a revision's state.
+/// Returns a rule for faults that hits the operator's writes of the status of revisions.
 fn writes_of_states() -> Fault {
     Fault::on(&["patch"]).of("policyrevisions").under("status")
 }

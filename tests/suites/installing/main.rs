@@ -1,4 +1,4 @@
-//! Policies that users install and remove while the operator runs.
+//! Tests policies that users install and remove while the operator runs.
 //!
 //! | module | subject of its tests |
 //! |---|---|

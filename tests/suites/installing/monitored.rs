@@ -1,4 +1,4 @@
-//! The metrics about failing policies. The chart's alerts use these metrics.
+//! Tests the metrics about failing policies, which the chart's alerts use.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,10 +20,11 @@ use crate::support::{
 /// The file with the chart's alerts.
 const ALERTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/helm/kaos-operator/files/monitoring/alerts.yaml");
 
-/// A metric with labels for requests and their results. Tests do not know the values of these labels in advance.
+/// A metric whose labels name requests and their results. The test skips it, because its counters appear only with the
+/// first such request.
 const OPEN: &str = "kaos_operator_api_calls_total";
 
-/// Returns the counters to which an alert applies `rate` or `increase`.
+/// Returns the counters to which an alert applies `rate` or `increase`, except [`OPEN`].
 fn rated() -> Vec<String> {
     let alerts = fs::read_to_string(ALERTS).unwrap();
     let calls = ["rate(", "increase("].into_iter().flat_map(|call| alerts.split(call).skip(1));
@@ -121,8 +122,8 @@ fn metrics_omit_revisions_that_can_no_longer_answer() {
             world.apply(&package_in("test", "own", &edition.to_string(), "")).await;
             until_edition(world, "ConfigMap/w", &edition.to_string()).await;
         }
-        // The metrics may contain four versions: the active version, its two predecessors, and the oldest version that
-        // could answer before the last change.
+        // The metrics may contain four versions of the policy: the active version, its two predecessors, and one
+        // version more, which a pass that began before the last swap could still use.
         let old = ["1.0.0", "2.0.0", "3.0.0"];
         let no_more = async || versions(world).iter().all(|version| !old.contains(&version.as_str()));
         world.until_true("the metrics omit the old versions", no_more).await;

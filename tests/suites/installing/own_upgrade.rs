@@ -1,4 +1,4 @@
-//! Another version of the operator brings other default policies along.
+//! Tests upgrades of the operator to a version with other default policies.
 #![allow(clippy::float_cmp, reason = "metrics count in floats")]
 
 use kaos_cluster::faults::Failure;
@@ -14,9 +14,9 @@ use crate::support::{
     approve, define, restart_writes_nothing, revisions, scenario, states, until_edition, until_state, widget,
 };
 
-/// The source of the Widgets' default policy.
+/// The source that the revisions of the Widgets' default policy name.
 pub(crate) const WIDGETS: &str = "default:widget.test.example.com";
-/// The source of the MCPServers' default policy.
+/// The source that the revisions of the MCPServers' default policy name.
 const MCP_SERVERS: &str = "default:mcpserver.kaos.tools";
 
 /// Returns an edition of the Widgets' policy as a default policy.
@@ -29,7 +29,7 @@ fn level(level: &str) -> DefaultPolicy {
     mcp_servers_with_level(level).unwrap()
 }
 
-/// Ends the running operator, and starts one with another default policy.
+/// Ends the running operator, and starts an operator with another default policy.
 pub(crate) async fn upgrade(world: &World, policy: &DefaultPolicy, rollout: DefaultsRollout) {
     world.stop_all().await;
     world.bring(std::slice::from_ref(policy), rollout);
@@ -112,7 +112,8 @@ fn a_default_policy_that_replaces_pods_serves_in_steps_and_arrives() {
         assert!(is_true(&moving, "Reconciling"), "{moving:#}");
         assert_eq!(with_level(world, "ERROR").await.len(), SERVERS - 1);
         until_state(world, MCP_SERVERS, "Yielding").await;
-        // The next process of the same version continues the rollout, and does not begin with another object.
+        // After a restart, the same version of the operator continues the rollout: it does not begin again with another
+        // object.
         world.restart().await;
         until_moved(world, "DEBUG", 3).await;
         until_moved(world, "DEBUG", SERVERS).await;
@@ -143,7 +144,7 @@ fn a_default_policy_whose_pods_fail_returns_and_stays_aside_after_a_restart() {
         world.quiet().await;
         restart_writes_nothing(world).await;
         assert_eq!(with_level(world, "ERROR").await.len(), SERVERS);
-        // The default policy of a third version is not in quarantine.
+        // The quarantine does not apply to the default policy of a third version.
         upgrade(world, &level("WARNING"), DefaultsRollout::Now).await;
         until_moved(world, "WARNING", SERVERS).await;
     });

@@ -1,4 +1,4 @@
-//! Ends the operator at each write of an upgrade of a default policy. The next operator does the rest.
+//! Ends the operator at each write of an upgrade to another default policy. The next operator completes the upgrade.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -26,7 +26,7 @@ async fn three_widgets(world: &World) {
 }
 
 /// Waits until the operator reaches the planned write, ends it there, and starts another operator. Returns false if the
-/// operator sent fewer writes.
+/// operator sent too few writes to reach it.
 async fn crash_and_start(world: &World) -> bool {
     let reached = tokio::time::timeout(Duration::from_mins(3), world.crash_point.reached()).await.is_ok();
     world.crash_point.clear();
@@ -46,7 +46,8 @@ async fn ends_with(world: &World, all: &[&str], edition: &str) {
     world.until_true("one default policy is recorded as active", settled).await;
 }
 
-/// Plays a story once for each write and for each time of the crash, before or after the write.
+/// Plays a story twice for each write of the operator: the operator crashes once before the write takes effect, and
+/// once after it.
 fn at_each_write(story: &impl AsyncFn(&World, (u32, bool)) -> bool) {
     let reached = Cell::new(true);
     for crash in (0..).flat_map(|writes| [(writes, false), (writes, true)]).take_while(|_| reached.get()) {

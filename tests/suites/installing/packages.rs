@@ -1,4 +1,4 @@
-//! ConfigMaps that are half written, emptied, renamed, deleted or relabelled.
+//! Tests packages whose ConfigMaps users write in parts, empty, rename, delete or relabel.
 
 use std::collections::BTreeSet;
 
@@ -34,8 +34,8 @@ fn a_deleted_or_unlabelled_config_map_no_longer_serves() {
             world.apply(&package("widgets", "1", "")).await;
             world.apply(&widget("w", &json!({}))).await;
             until_edition(world, "ConfigMap/w", "1").await;
-            // Wait until the package serves. If the test deleted a package during its check, the operator would create
-            // no record.
+            // Wait until the package serves. If the test deleted the package's ConfigMap during the check, the operator
+            // would create no revision.
             until_state(world, "widgets", "Active").await;
             if gone {
                 world.delete("kaos-system:ConfigMap/widgets").await;
@@ -117,7 +117,8 @@ fn objects_outside_of_every_scope_report_no_policy_also_after_a_restart() {
     });
 }
 
-/// Renames a package and replaces its edition. The new edition fails on the Widgets that the first edition serves.
+/// Replaces a package by a package of another name, with the second edition. The second edition fails on the Widget
+/// that the first edition serves, and goes into quarantine.
 async fn renamed_is_put_aside(world: &World) {
     first_edition_serves(world, &json!({"fragile": true})).await;
     world.delete("kaos-system:ConfigMap/widgets").await;
@@ -183,7 +184,7 @@ fn packages_renamed_together_each_fall_back_to_their_old_package() {
 fn a_renamed_package_falls_back_also_if_the_old_name_is_deleted_later() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({"fragile": true})).await;
-        // Let time pass, so that the first package is older than the second package.
+        // Let time pass, so that the first package's ConfigMap is older than that of the second package.
         world.pass_time(std::time::Duration::from_secs(5)).await;
         world.apply(&package("renamed", "2 traps", "")).await;
         until_state(world, "renamed", "Conflict").await;

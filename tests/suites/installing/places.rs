@@ -169,7 +169,7 @@ fn an_older_config_map_filled_later_does_not_displace_the_active_policy() {
                 until_state(world, "newer", "Active").await;
                 assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "restarted: {restarts}");
             }
-            // A new edition of the active package keeps the package's place.
+            // A new edition of the active package keeps the place, so the package `older` still waits.
             world.apply(&package("newer", "3", "")).await;
             until_edition(world, "ConfigMap/w", "3").await;
             world.delete("kaos-system:ConfigMap/newer").await;

@@ -1,4 +1,5 @@
-//! The operator computes the effect of a package before it serves, and holds a package whose effect exceeds a limit.
+//! Tests previews: before a package serves, the operator computes its effect. The operator holds the package if the
+//! effect exceeds a limit.
 
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ async fn held(world: &World) -> (Vec<String>, Value) {
     (all, held)
 }
 
-/// Returns the operator's writes to anything other than its own records of policies.
+/// Returns the number of the operator's writes for each type, except for PolicyRevisions.
 fn writes_of_objects(world: &World) -> Vec<String> {
     let writes = world.writes_by_type().into_iter().filter(|(of, _)| !of.starts_with("policyrevisions"));
     writes.map(|(of, many)| format!("{many} {of}")).collect()

@@ -1,5 +1,5 @@
-//! A policy refuses an object that its predecessor accepted. The refusal is a valid answer unless `policy.yaml` says
-//! otherwise.
+//! Tests a policy that refuses an object that its predecessor accepted. The refusal is a valid answer, except if
+//! `policy.yaml` makes it count as a failure.
 
 use kaos_tests::harness::{condition, play};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The API server rejects the dry run of a plan. The status must show the reason that it would show after a rejected
+//! Tests plans that the API server rejects in a dry run. The status must show the same reason as after a rejected
 //! apply.
 
 use kaos_cluster::faults::Failure;

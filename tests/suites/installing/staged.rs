@@ -1,5 +1,5 @@
-//! A package serves in steps. The evidence of the moved objects decides whether the rollout completes, pauses, or
-//! returns all objects.
+//! Tests rollouts. The evidence from the moved objects decides whether a rollout completes, pauses, or returns all
+//! objects.
 #![allow(clippy::float_cmp, reason = "metrics count in floats")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ use crate::support::{
 pub(crate) const STEPS: &str = "rollout: {mode: staged, steps: [1, 50%, 100%], pause: 30s, patience: 1m}";
 pub(crate) const SERVERS: usize = 6;
 
-/// Returns settings that change the pods of all MCPServers, and that start to serve in steps.
+/// Returns a package of settings that changes the pods of all MCPServers. `rollout` is the line about its rollout.
 pub(crate) fn levels(level: &str, rollout: &str) -> Value {
     settings("levels", &format!("name: mcpserver\nsettings: {{logLevel: {level}}}\n{rollout}\n"))
 }
@@ -77,7 +77,7 @@ pub(crate) async fn until_rollout(world: &World, source: &str, told: &str) -> Va
     revisions(world, source).await.into_iter().find(is_it).unwrap()
 }
 
-/// Steers a rollout as this user.
+/// Promotes, pauses, resumes or returns a rollout as this user, as `verb` says.
 pub(crate) async fn steer(world: &World, revision: &Value, verb: &str, user: &str) {
     let rollout = &revision["status"]["rollout"];
     let request = format!("{}/{}", text(&rollout["started"]), rollout["requests"].as_i64().unwrap_or_default() + 1);
@@ -144,7 +144,7 @@ fn pods_that_never_become_ready_return_the_only_moved_server_to_the_very_same_te
         }
         world.quiet().await;
         assert_eq!(world.counted("kaos_operator_rollout_returned_total", &[r#"cause="harm""#]), 1.0);
-        // The same content under another name goes into quarantine, too.
+        // A package of another name with the same content goes into quarantine, too.
         let mut again = levels("DEBUG", STEPS);
         again["metadata"]["name"] = json!("renamed");
         world.delete("kaos-system:ConfigMap/levels").await;

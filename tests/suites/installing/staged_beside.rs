@@ -1,4 +1,4 @@
-//! A package serves in steps while other packages come, wait and go.
+//! Tests rollouts during which users install and delete other packages.
 
 use kaos_tests::harness::{World, play};
 use serde_json::{Value, json};
@@ -9,10 +9,11 @@ use crate::support::{
     until_state, widget,
 };
 
-/// Two steps. The pause between them is so long that the second step begins only if a person promotes the rollout.
+/// A rollout with two steps. The pause between the steps is so long that the second step begins only if a person
+/// promotes the rollout.
 const ONE_STEP: &str = "rollout: {mode: staged, steps: [1, 100%], pause: 1h}";
 
-/// Returns settings of another ConfigMap, which claim the same place as `levels`.
+/// Returns another package of settings, which claims the same place as the package `levels`.
 fn other_levels(level: &str) -> Value {
     settings("other", &format!("name: mcpserver\nsettings: {{logLevel: {level}}}\n{STEPS}\n"))
 }
@@ -69,7 +70,7 @@ fn a_new_content_that_claims_a_taken_value_ends_the_rollout_of_its_package() {
         };
         world.apply(&notes("extraAnnotations: {team: a}")).await;
         until_rollout(world, "notes", "step 1 of 2").await;
-        // This content claims a setting that the other package claimed first.
+        // The new content of `notes` also claims a setting that another package already has.
         world.apply(&notes("extraAnnotations: {team: a}, logLevel: INFO")).await;
         let waits = until_state(world, "notes", "Conflict").await;
         assert!(waits["status"]["rollout"].is_null(), "{waits:#}");
@@ -84,7 +85,8 @@ async fn until_size(world: &World, size: &str) {
     world.until(&format!("the size is {size}"), "ConfigMap/w", |live| live["data"]["size"] == size).await;
 }
 
-/// Begins the rollout of the second edition, which accepts all sizes, to one of two Widgets.
+/// Begins the rollout of the second edition, and waits until it serves one of two Widgets. The second edition accepts
+/// all sizes.
 async fn second_edition_moves(world: &World, first: &str) -> Value {
     define(world).await;
     world.apply(&package("widgets", first, "")).await;
@@ -151,7 +153,7 @@ fn a_staged_package_that_narrows_its_scope_waits_for_a_rollout_over_the_objects_
         let waits = until_state(world, "sizes", "Pending").await;
         assert_eq!(waits["status"]["reason"], "AnotherRollout", "{waits:#}");
         steer(world, &moving, "promote", "alice").await;
-        // The only object leaves the scope of the settings. The rollout moves this object, too, but the object gives no
+        // The object that the settings change leaves their scope. The rollout still moves this object, but it gives no
         // evidence about the settings.
         until_rollout(world, "sizes", "1 of 1 objects moved").await;
         until_size(world, "1").await;

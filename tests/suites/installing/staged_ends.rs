@@ -1,4 +1,5 @@
-//! Ends the operator at each write of a rollout of a policy, and of a return. The next operator does the rest.
+//! Ends the operator at each write of a rollout of a policy, and at each write of a return. The next operator
+//! continues.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -24,7 +25,7 @@ pub(crate) async fn three_widgets(world: &World) -> [&'static str; 3] {
 }
 
 /// Waits until the operator reaches the planned write, ends it there, and starts another operator. Returns false if the
-/// operator sent fewer writes.
+/// operator sent too few writes to reach it.
 async fn crash_and_start(world: &World) -> bool {
     let reached = tokio::time::timeout(Duration::from_mins(2), world.crash_point.reached()).await.is_ok();
     world.crash_point.clear();
@@ -33,7 +34,7 @@ async fn crash_and_start(world: &World) -> bool {
     reached
 }
 
-/// Waits until all Widgets have this edition, and one revision serves.
+/// Waits until this edition serves all Widgets, and only one revision is active.
 pub(crate) async fn ends_with(world: &World, all: &[&str], edition: &str) {
     for config_map in all {
         until_edition(world, config_map, edition).await;

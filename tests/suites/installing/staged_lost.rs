@@ -1,4 +1,4 @@
-//! The record, the bytes or the definition of a revision get lost while packages serve in steps.
+//! Tests rollouts during which a revision's PolicyRevision, its stored bytes, or the CustomResourceDefinition is lost.
 #![allow(clippy::float_cmp, reason = "metrics count in floats")]
 
 use kaos_tests::harness::read::{name, text, uid};
@@ -11,8 +11,8 @@ use crate::support::{first_edition_serves, package, retry, revisions, scenario, 
 
 const ONE_STEP: &str = "rollout: {mode: staged, steps: [1, 100%], pause: 1h}";
 
-/// Begins the rollout of the second edition to three Widgets. At the end, the second edition serves one Widget, and the
-/// first edition still serves two.
+/// Begins a rollout of the second edition to three Widgets, and waits for the first step. Then the second edition
+/// serves one Widget, and the first edition still serves two.
 async fn one_of_three_moves(world: &World) -> [&'static str; 3] {
     let all = three_widgets(world).await;
     world.apply(&package("widgets", "2", ONE_STEP)).await;
@@ -36,8 +36,8 @@ fn the_deleted_record_of_a_revision_that_yields_is_written_again() {
         let all = one_of_three_moves(world).await;
         let before = editions(world, &all).await;
         let yields = until_state(world, "widgets", "Yielding").await;
-        // Delete the record, but keep the ConfigMap with the stored bytes. On a real cluster, the operator reads these
-        // bytes before the garbage collector deletes the ConfigMap.
+        // Delete the PolicyRevision, but keep the ConfigMap with the stored bytes. On a real cluster, the operator
+        // reads these bytes before the garbage collector deletes the ConfigMap.
         world.orphan(&format!("kaos-system:PolicyRevision/{}", name(&yields))).await;
         let is_new = |it: &Value| uid(it) != uid(&yields) && it["status"]["state"] == "Yielding";
         let again = async || revisions(world, "widgets").await.iter().any(is_new);
@@ -94,7 +94,7 @@ fn without_its_predecessor_a_rollout_cannot_return_and_the_package_that_served_b
     });
 }
 
-/// Waits until a package waits for a newer definition of PolicyRevision.
+/// Waits until a package is pending because the CustomResourceDefinition of PolicyRevisions is too old.
 async fn until_old_definition(world: &World) {
     let is_it = |it: &Value| it["status"]["reason"] == "OldDefinition" && it["status"]["state"] == "Pending";
     let waits = async || revisions(world, "widgets").await.iter().any(is_it);

@@ -1,4 +1,4 @@
-//! A rollout returns all objects while the package's ConfigMap already contains something else.
+//! Tests rollouts that return all objects while the package's ConfigMap already has another content.
 
 use kaos_tests::harness::{World, play};
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::support::{package, packed, revisions, scenario, states, until_state};
 const ONE_STEP: &str = "rollout: {mode: staged, steps: [1, 100%], pause: 1h}";
 
 /// Begins a rollout of the second edition. Then replaces the content of its ConfigMap by a content that the operator
-/// refuses, and returns the objects.
+/// refuses, and requests the return of the rollout.
 async fn returns_with_a_refused_content(world: &World) -> [&'static str; 3] {
     let all = three_widgets(world).await;
     world.apply(&package("widgets", "2", ONE_STEP)).await;

@@ -1,4 +1,4 @@
-//! An operator starts while the policies of namespaces take a long time to load.
+//! Tests the start of an operator while the policies of namespaces take a long time to load.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ fn loads_for_test(world: &World) -> bool {
     world.probe().ready().is_ok() && world.probe().loading().iter().any(|it| it.ends_with(" Widget in test"))
 }
 
-/// Makes the second edition of a namespace's own policy serve the Widget `w`, and restarts the operator so that it
-/// cannot load the first edition.
+/// Makes the second edition of a namespace's own policy serve the Widget `w`. Then restarts the operator, but the
+/// compiler fails on the first edition.
 async fn serves_without_what_was_before(world: &World) {
     own_edition_serves(world).await;
     world.apply(&package_in("test", "own", "2 traps", "")).await;
@@ -204,8 +204,8 @@ fn recompiling_a_policy_of_one_namespace_delays_no_other() {
 
 #[test]
 fn an_object_deleted_while_its_policy_loads_is_released_in_time() {
-    // The policy for Agents can create NetworkPolicies. A policy of a namespace can create NetworkPolicies only if the
-    // operator's owner lists this type.
+    // List all types that the policy of Agents emits, including NetworkPolicies. A policy of a namespace can create an
+    // object only if the operator's owner lists its type.
     let scenario = scenario().installing(true).tuned(|options| {
         let kinds = [
             "Deployment.apps",

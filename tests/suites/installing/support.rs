@@ -1,4 +1,4 @@
-//! Widgets, editions of the Widgets' policy, and packages with these editions.
+//! Helps the tests with Widgets, editions (versions) of the Widgets' policy, and packages with these editions.
 
 use kaos_cluster::faults::Verb;
 use kaos_tests::harness::kinds::Kind;
@@ -34,12 +34,12 @@ pub(crate) fn packed(name: &str, component: Option<&[u8]>, file: &str) -> Value 
     shipped::package(name, component, file).unwrap()
 }
 
-/// Returns the operator's ConfigMap with the size of Widgets.
+/// Returns the ConfigMap `kaos-operator-config` with a setting for the size of Widgets.
 pub(crate) fn own_config(size: &str) -> Value {
     own_config_of(&json!({"WIDGET_SIZE": size}))
 }
 
-/// Returns the operator's ConfigMap with these variables.
+/// Returns the ConfigMap `kaos-operator-config` with these variables.
 pub(crate) fn own_config_of(variables: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "data": variables,
         "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"}})
@@ -143,7 +143,8 @@ pub(crate) async fn retry(world: &World, revision: &Value) {
     world.patch(&at, &json!({"metadata": {"annotations": {"kaos.tools/retry": "please"}}})).await;
 }
 
-/// Approves a held revision as this user. The approval is for the hold that `revision` shows.
+/// Approves a held revision as this user. The approval has no effect if the operator holds the revision again later
+/// than `revision` shows.
 pub(crate) async fn approve(world: &World, revision: &Value, user: &str) {
     let (at, hold) = (format!("kaos-system:PolicyRevision/{}", name(revision)), &revision["status"]["since"]);
     let annotations = json!({"kaos.tools/approved-by": user, "kaos.tools/approved-for": hold});
@@ -165,7 +166,7 @@ pub(crate) async fn until_edition(world: &World, config_map: &str, edition: &str
         .await
 }
 
-/// Waits until the operator has written the record of an active revision again after a user deleted the record.
+/// Waits until the operator has recreated the PolicyRevision of an active revision after a user deleted it.
 pub(crate) async fn until_written_again(world: &World, source: &str, record: &Value) {
     let is_new = |it: &Value| uid(it) != uid(record) && it["status"]["state"] == "Active";
     world

@@ -1,4 +1,4 @@
-//! Packages start to serve after a user applies them.
+//! Tests swaps: packages start to serve after users apply them.
 
 use kaos_tests::harness::{condition, play, reason, samples};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Packages in namespaces other than the operator's. The operator watches the metadata of all ConfigMaps in these
+//! Tests packages in namespaces other than the operator's. The operator watches the metadata of all ConfigMaps in these
 //! namespaces, and reads only the ConfigMaps of packages.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,8 +19,8 @@ use crate::support::{
     until_state, widget, widget_in,
 };
 
-/// A tenth of the size of an edition's compiled code, in bytes. A namespace may have `CODE` times this size. All
-/// namespaces together may have (`CODE` + 10) times this size.
+/// A tenth of the size of an edition's compiled code, in bytes. The limit for a namespace is `CODE` times this size.
+/// The limit for all namespaces together is (`CODE` + 10) times this size.
 static TENTH: AtomicUsize = AtomicUsize::new(0);
 static CODE: AtomicUsize = AtomicUsize::new(0);
 
@@ -158,7 +158,8 @@ fn an_unreadable_package_keeps_serving_and_delays_nothing() {
         until_state(world, "widgets", "Active").await;
         assert_eq!(states(world, "own").await, ["Active"]);
 
-        // The new process has not read the ConfigMap, so the process can load the policy only from the stored bytes.
+        // The API server rejects every read of the package's ConfigMap, so the new process can load the policy only
+        // from the stored bytes.
         world.restart().await;
         world.delete("ConfigMap/w").await;
         until_edition(world, "ConfigMap/w", "1").await;

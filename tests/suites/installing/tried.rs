@@ -1,4 +1,4 @@
-//! The operator tries new settings before it uses them, and refuses settings that would break every object.
+//! Tests that the operator tries new settings before it uses them, and refuses settings that would break every object.
 
 use kaos_tests::gadget::{gadget, hold::Hold};
 use kaos_tests::harness::samples::{agent, model_api};
@@ -10,7 +10,7 @@ use crate::support::{
     settings, until_edition, until_state, widget,
 };
 
-/// The key of the operator's ConfigMap.
+/// The key of the ConfigMap `kaos-operator-config`.
 const OWN: &str = "kaos-system:ConfigMap/kaos-operator-config";
 
 #[test]
@@ -40,7 +40,7 @@ fn settings_that_no_pod_can_have_are_refused_by_the_gate() {
     });
 }
 
-/// Writes the port of Gadgets into the operator's ConfigMap.
+/// Writes the port of Gadgets into the ConfigMap `kaos-operator-config`.
 async fn port_is(world: &World, port: &str) {
     world.apply(&own_config_of(&json!({"GADGET_PORT": port}))).await;
 }
@@ -61,8 +61,8 @@ fn operator_settings_that_no_child_can_have_are_reported_before_use() {
         let events = world.events(OWN).await;
         let told = &events[0].2;
         assert!(events.len() == 1 && told.contains("ports[0].port: 70000") && told.contains("GADGET_PORT"), "{told}");
-        // The last good settings stay in effect, even for new objects and after a restart. Despite the invalid
-        // settings, the operator accepts another package.
+        // The last good settings stay in effect, even for new objects and after a restart. The operator accepts another
+        // package although this ConfigMap is invalid.
         world.restart().await;
         world.apply(&gadget("later", &json!({}))).await;
         until_served_at(world, "Service/later", 8080).await;
@@ -229,8 +229,8 @@ fn a_trial_of_the_operators_settings_delays_nothing_else() {
         let hold = Hold::at(4998);
         port_is(world, "4998").await;
         world.until_meanwhile("the operator tries the settings", async || hold.is_met()).await;
-        // Meanwhile, a new version of another package starts to serve. After a user deletes this package, the version
-        // stops serving.
+        // Meanwhile, a new version of another package starts to serve, and stops serving after a user deletes this
+        // package.
         world.apply(&package("widgets", "2", "")).await;
         let is = async |state: &str| {
             let all = crate::support::revisions(world, "widgets").await;

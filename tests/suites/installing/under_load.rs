@@ -1,7 +1,7 @@
-//! A policy changes repeatedly while users edit many Agents.
+//! Tests a policy that changes repeatedly while users edit many Agents.
 //!
-//! `KAOS_SWAP_AGENTS` sets the number of Agents. If this variable is set, one policy change in five is broken.
-//! `tests/run swap` uses 2,000 Agents.
+//! `KAOS_SWAP_AGENTS` sets the number of Agents. If this variable is set, one candidate in five is broken, otherwise
+//! one in two. `tests/run swap` uses 2,000 Agents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -20,11 +20,12 @@ use crate::support::{revisions, scenario, until_state};
 
 /// The number of edits of Agents for each change of the policy.
 const EDITS: usize = 20;
-/// One Agent in seven is fragile: a broken candidate fails on its pod.
+/// One Agent in seven is fragile: some broken candidates fail only on such Agents, because of the settings of their
+/// pods.
 const FRAGILE: usize = 7;
 const NAMESPACES: [&str; 2] = ["test", "other"];
 
-/// Returns the number of Agents, and a number n: one policy change in n is broken.
+/// Returns the number of Agents, and a number n: one candidate in n is broken.
 fn load() -> (usize, u32) {
     match std::env::var("KAOS_SWAP_AGENTS") {
         Ok(number) => (number.parse().expect("KAOS_SWAP_AGENTS is a number"), 5),
@@ -58,15 +59,16 @@ fn agent(number: usize, edits: usize) -> Value {
 /// All states that the test observed.
 #[derive(Default)]
 struct Seen {
-    /// For each Deployment, the editions that it has shown.
+    /// For each Deployment, the editions that its fields have shown.
     editions: BTreeMap<String, BTreeSet<String>>,
-    /// The Deployments that showed two editions at once.
+    /// The Deployments whose fields showed two editions at the same time.
     mixed: Vec<String>,
     /// For each Agent, the digests that its status has shown.
     digests: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Returns the editions that the fields of a Deployment show. Several fields of a Deployment show the edition.
+/// Returns the editions that the fields of a Deployment show. Several fields contain the edition, so a result with two
+/// editions shows a mixed plan.
 fn editions_of(deployment: &Value) -> BTreeSet<String> {
     let template = &deployment["spec"]["template"];
     let container =
@@ -93,7 +95,7 @@ fn look_at_everything(world: &World) -> Arc<Mutex<Seen>> {
         tokio::spawn(async move {
             let mut objects = watcher(api, watcher::Config::default()).default_backoff().applied_objects().boxed();
             while let Some(next) = objects.next().await {
-                // Ignore the error of a broken watch, because the watcher reopens the watch.
+                // Ignore an error, because the watcher opens a broken watch again.
                 let Ok(object) = next else { continue };
                 let object = serde_json::to_value(object).unwrap();
                 let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
@@ -223,8 +225,8 @@ fn policies_swapped_every_second_under_load_give_no_mixed_answer() {
             let has = deployment.to_string().contains(&format!("{{\"name\":\"EDITS\",\"value\":\"{edits}\"}}"));
             assert!(has, "edit {edits} is not in {deployment}");
         }
-        // Restart the operator. The restarted operator must find no work: this proves that the last edition has served
-        // the last edits.
+        // Restart the operator. A restarted operator must have nothing to write: this proves that the last edition has
+        // served the last edits.
         world.forget_requests();
         world.restart().await;
         world.until_true("the queue is empty", async || world.probe().queue().0 == 0).await;

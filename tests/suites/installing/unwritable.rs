@@ -1,5 +1,5 @@
-//! The operator cannot write or remove a record. This record must not delay the activation or the quarantine of other
-//! packages.
+//! Tests an operator that cannot write or delete one PolicyRevision. This must not delay the activation or the
+//! quarantine of other packages.
 
 use kaos_cluster::faults::Failure;
 use kaos_tests::harness::read::name;
@@ -11,7 +11,7 @@ use crate::support::{
     widget_in, widget_waits,
 };
 
-/// Makes all further writes of a record's status fail.
+/// Makes all further writes of one PolicyRevision's status fail.
 fn cannot_be_written(world: &World, record: &Value) {
     let writes = Fault::on(&["patch"]).of("policyrevisions").under("status").named(name(record));
     world.break_it(writes.fail(Failure::Server(500)));

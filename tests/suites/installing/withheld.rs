@@ -1,4 +1,4 @@
-//! An active policy that the operator can no longer load.
+//! Tests an active policy that the operator can no longer load.
 
 use kaos_cluster::faults::Failure;
 use kaos_tests::harness::read::{name, uid};
@@ -20,8 +20,8 @@ async fn second_edition_keeps(world: &World) -> String {
     uid(&kept).to_owned()
 }
 
-/// Waits until the first edition serves as the fallback for the active edition. Also waits until the status of the
-/// object and the status of the revision show the fallback.
+/// Waits until the first edition serves the Widget as the fallback for the active edition. Also waits until the status
+/// of the Widget and the status of the revision show the fallback.
 async fn until_stood_in(world: &World) -> Value {
     until_edition(world, "ConfigMap/w", "1").await;
     let told = world
@@ -277,7 +277,7 @@ fn a_rollback_skips_unloadable_revisions() {
     });
 }
 
-/// Waits until the status of a package's active revision has a message with this text.
+/// Waits until the message in the status of a package's active revision contains this text.
 async fn until_told(world: &World, source: &str, text: &str) {
     let says = |revision: &Value| {
         let status = &revision["status"];

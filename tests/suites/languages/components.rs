@@ -1,5 +1,5 @@
 //! Checks that `policy build` accepts a component that imports WASI, and that the resulting policy answers like the
-//! same policy without WASI. A policy that asks WASI for files, variables or input gets none.
+//! same policy without WASI. Such a policy gets no files, no variables and no input from WASI.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use kaos_tests::websites;
 
 use super::hostile::{translated, words};
 
-/// Builds a policy for a target whose programs are components.
+/// Builds a policy for the target `wasm32-wasip2`, for which Rust builds components instead of modules.
 fn for_wasip2(arguments: &[&str], file: &str) -> PathBuf {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let target = top.join("target/tmp/guests");

@@ -1,4 +1,4 @@
-//! Compares the costs of the same policies in all languages. The fuel of a pass must not depend on the run.
+//! Compares the costs of the same policies in all languages. Equal passes must use equal fuel.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -21,7 +21,8 @@ use serde_json::Value;
 
 use super::built::{self, Built};
 
-/// The number of passes over each sample in CI. `tests/run costs` makes 10,000 passes, and checks the same rule.
+/// The number of passes over each sample in CI. `tests/run costs` makes 10,000 passes, and also checks that they use
+/// equal fuel.
 const PASSES: u32 = 200;
 
 /// Checks that all passes over one sample take the same fuel.
@@ -141,7 +142,7 @@ fn table(all: &[Figures]) -> String {
     text
 }
 
-/// Not a test: `tests/run costs` runs it.
+/// Writes the table. `cargo test` skips this function, and `tests/run costs` runs it.
 #[test]
 #[ignore = "takes minutes; `tests/run costs` runs it"]
 fn the_table_of_all_languages_for_the_performance_page() {

@@ -1,5 +1,6 @@
-//! Checks that the overlays in Go and in Python pass their own tests and the checks of a cluster. The overlays must
-//! amend plans like the overlay in Rust, byte for byte. The suite `policies` checks the overlay in JavaScript.
+//! Checks that the templates for overlays in Go and in Python pass their own tests, and that the gate accepts them.
+//! They must amend plans like the template in Rust, byte for byte. The suite `policies` checks the overlay in
+//! JavaScript.
 
 use std::fs;
 
@@ -15,7 +16,8 @@ const OBJECTS: &str = concat!(
     include_str!("../../../guest-policies/overlay-template/javascript/tests/mcpserver.yaml"),
 );
 
-/// Returns what `render` prints with a component of the project's folder, without the comments, which name digests.
+/// Returns what `render` prints with a component of the project's folder. Omits comments and digests, because they
+/// depend on the component's bytes.
 fn rendered(project: &Project, component: &str) -> String {
     let flags = ["--large-policies", "--status", "--set", "mirror.registry=registry.test:5000/hub"];
     let ran = project.operator(["render", "-f", "objects.yaml", "--policy", component].iter().chain(&flags));

@@ -1,4 +1,4 @@
-//! Makes and builds projects in a folder outside of this repository, as an author does.
+//! Makes and builds projects in a folder outside of this repository, as the author of a policy does.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,12 +15,13 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Makes the project of the template in this language, with the names of the template in Rust.
+    /// Makes a project from the template in this language. The project has the names of the template in Rust.
     pub(crate) fn new(language: &str) -> Self {
         Self::made("website", language, &["--kind", "Website", "--api-version", "example.com/v1"])
     }
 
-    /// Makes the project of the template for overlays in this language, with the name of the template in Rust.
+    /// Makes a project from the template for overlays in this language. The project has the name of the template in
+    /// Rust.
     pub(crate) fn overlay(language: &str) -> Self {
         Self::made("mirror", language, &["--overlay"])
     }

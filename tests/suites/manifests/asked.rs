@@ -9,12 +9,13 @@ pub(crate) fn otherwise(asked: &Value, stored: &Value) -> Option<String> {
     differs(asked, stored, &mut path).then_some(path)
 }
 
-/// Fields that a server drops if their feature gate is disabled. Only the server knows its feature gates.
+/// Fields that a server drops if Kubernetes' feature gate for the field is disabled. The test cannot know the server's
+/// feature gates.
 const GATED: [&str; 2] = ["schedulingGroup", "stopSignal"];
 /// Each entry contains a deprecated alias and the current field. The server keeps both fields equal.
 const OLDER: [(&str, &str); 1] = [("serviceAccount", "serviceAccountName")];
 
-/// Returns whether two values differ. If they differ, `path` becomes the path of the differing field.
+/// Returns whether two values differ. If they differ, appends the path of the differing field to `path`.
 fn differs(asked: &Value, stored: &Value, path: &mut String) -> bool {
     let length = path.len();
     match (asked, stored) {
@@ -39,7 +40,8 @@ fn differs(asked: &Value, stored: &Value, path: &mut String) -> bool {
             }
         }
         (Value::Number(asked), Value::Number(stored)) => return asked.as_f64() != stored.as_f64(),
-        // Ignore differences between quantities: the server stores both `1000m` and the number 1 as `1`.
+        // Ignore differences between quantities, because the server rewrites them: it stores both `1000m` and the
+        // number 1 as `1`.
         (Value::Number(_) | Value::String(_), Value::String(_)) if is_amount(path) => {}
         (Value::String(asked), _) if asked.is_empty() => {}
         // If `targetPort` is 0, the server stores the Service's port instead.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::server::NAMESPACE;
 
-/// The schemas for the generated objects.
+/// The schemas from which the tests generate objects.
 pub(crate) struct Objects {
     /// The schema of each kind's spec.
     kinds: BTreeMap<String, Value>,

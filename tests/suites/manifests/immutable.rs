@@ -1,5 +1,5 @@
-//! A plan treats some fields of a child as immutable. These fields must be exactly the fields that the API server
-//! refuses to change.
+//! Compares the fields of children that the operator treats as immutable with a real API server. They must be exactly
+//! the fields that the API server refuses to change.
 
 use kaos_operator::plan::refused;
 use kaos_tests::control_plane::{ControlPlane, Extent};

@@ -2,7 +2,8 @@
 //! must have the path of the violation. The server must then also reject the object itself or its manifests. If the
 //! policy and the host accept the object, the server must accept the manifests, and store the manifests as requested.
 //!
-//! The tests leave out facts that only a cluster knows: quotas, webhooks and names that are already in use.
+//! The tests do not cover rejections that depend on other objects of the cluster: quotas, webhooks and names that are
+//! already in use.
 //!
 //! | module | contents |
 //! |---|---|
@@ -13,8 +14,8 @@
 //! | `run` | generates one object and checks everything about it |
 //! | `immutable` | changes that the server rejects, as a plan predicts |
 //!
-//! `KAOS_SEED` sets the seed, and `KAOS_FUZZ_SECONDS` sets the duration. `KAOS_FUZZ_OBJECT` chooses a single object of
-//! the seed.
+//! `KAOS_SEED` sets the seed, and `KAOS_FUZZ_SECONDS` sets the duration. `KAOS_FUZZ_OBJECT` is the number of an object:
+//! the tests then check only this object of the seed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod asked;
@@ -35,7 +36,7 @@ use server::Server;
 const SECONDS: u64 = 60;
 /// The run ends after this number of findings, because further findings are usually similar.
 const ENOUGH: usize = 20;
-/// The minimum number of objects, whatever the duration.
+/// The minimum number of objects. The run continues after its duration until it has checked them.
 const LEAST: u64 = 50;
 
 fn number(variable: &str) -> Option<u64> {

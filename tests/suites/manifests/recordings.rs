@@ -1,5 +1,5 @@
-//! Records the answers of a real API server again. Compares the new answers with the recordings that the tests of the
-//! embedded cluster use. `UPDATE_GOLDEN=1` writes the recordings.
+//! Repeats the requests of the embedded cluster's recordings on a real API server. Compares the answers with the
+//! recordings. With `UPDATE_GOLDEN=1`, writes the recordings instead.
 
 #[path = "../../../host/cluster/tests/recorded/normal.rs"]
 mod normal;
@@ -44,7 +44,7 @@ fn written(value: &Value) -> String {
 async fn send(client: &Client, step: &Value) -> Value {
     let (verb, path) = step["do"].as_object().unwrap().iter().next().unwrap();
     let (method, content_type) = content_type(verb);
-    // Without a manager in the request, the server takes the first word of the user agent as the manager.
+    // Set a user agent, because the server uses its first word as the field manager of a request that names none.
     let mut request = Request::builder().method(method).uri(path.as_str().unwrap()).header("user-agent", "recorder");
     let body = step.get("body").map(Value::to_string);
     if body.is_some() {
@@ -73,8 +73,8 @@ async fn until_established(client: &Client, definition: &str) {
     world.until("the definition is served", &at, |now| has_condition(now, |it| it["type"] == "Established")).await;
 }
 
-/// Returns whether an object of a built-in kind has a true condition that `is_it` accepts. Conditions of built-in kinds
-/// contain no generation.
+/// Returns whether an object of a built-in kind has a true condition that `is_it` accepts. Does not compare
+/// generations, because conditions of built-in kinds contain none.
 fn has_condition(object: &Value, is_it: impl Fn(&Value) -> bool) -> bool {
     let conditions = object["status"]["conditions"].as_array().map_or(&[][..], Vec::as_slice);
     conditions.iter().any(|condition| condition["status"] == "True" && is_it(condition))
@@ -96,8 +96,8 @@ async fn play(client: &Client, scenarios: &[Value]) -> Value {
     answers.into()
 }
 
-/// Sorts the managed fields by manager. The server sorts the managed fields by the time of the last write in whole
-/// seconds, so the order may differ on a slow machine.
+/// Sorts the managed fields by manager. The server sorts the managed fields by the second of their last write, so their
+/// order may differ on a slow machine.
 fn with_sorted_managers(mut answer: Value) -> Value {
     let sort = |object: &mut Value| {
         if let Some(managers) = object["metadata"]["managedFields"].as_array_mut() {
@@ -160,7 +160,7 @@ async fn a_ready_deployment_of_the_embedded_cluster_is_that_of_this_cluster() {
     let folder = crate_of_the_cluster().join("tests/recorded");
     let web: Value = serde_saphyr::from_str(&read(&folder.join("web.yaml"))).unwrap();
     world.apply_as("one", &web).await.unwrap();
-    // The controller reports the end of the rollout after the last pod is ready.
+    // Wait for this condition, because the controller reports the end of the rollout later than the last pod is ready.
     let is_complete = |now: &Value| has_condition(now, |it| it["reason"] == "NewReplicaSetAvailable");
     let deployment = world.until("the rollout is complete", "Deployment/web", is_complete).await;
     let set = world.owned("Deployment/web", "ReplicaSet").await.remove(0);

@@ -1,4 +1,4 @@
-//! Generates objects, and checks what the policy, the host and the server do with each object.
+//! Generates objects, and compares what the policy, the host and the server do with each object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -194,7 +194,7 @@ impl Run {
         )
     }
 
-    /// Asserts that both main outcomes, accepted and refused, occurred. A run with only one of them would prove
+    /// Asserts that both main outcomes, accepted and refused, occurred. A run with only one of the two would prove
     /// nothing.
     pub(crate) fn has_seen_everything(&self) {
         for end in ["applied as asked", "refused as the server refuses it"] {

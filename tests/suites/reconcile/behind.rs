@@ -1,4 +1,4 @@
-//! D1, D11: the status while the running pods do not have the newest generation.
+//! D1, D11: the status while the running pods do not yet fit the object's newest generation.
 
 use kaos_tests::harness::read::text;
 use kaos_tests::harness::samples::{agent, model_api, model_api_for};
@@ -57,8 +57,8 @@ fn d11_ready_names_only_applied_generations_so_that_kubectl_wait_waits() {
     });
 }
 
-/// Returns whether `kubectl wait --for=condition=…` would succeed. `kubectl wait` ignores a condition of an older
-/// generation.
+/// Returns whether `kubectl wait --for=condition=…` would succeed. `kubectl wait` ignores a condition that another
+/// generation of the object caused.
 fn satisfies_kubectl_wait(object: &Value, of: &str) -> bool {
     let condition = condition(object, of);
     let observed = condition["observedGeneration"].as_i64().or(object["status"]["observedGeneration"].as_i64());

@@ -1,4 +1,4 @@
-//! Counts the operator's writes and reads during changes. In a steady state, the operator must send no requests.
+//! Counts the operator's writes and reads during changes. While nothing changes, the operator must send no requests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -182,8 +182,8 @@ fn a_hundred_steady_objects_cause_no_writes_for_ten_minutes_and_a_restart() {
         w.forget_requests();
         w.pass_time(Duration::from_mins(10)).await;
         assert_eq!((w.writes(), w.reads()), (Vec::new(), Vec::new()));
-        // The cluster does not serve routes. If a user installs this type, the watch on CustomResourceDefinitions
-        // reports the change, so the operator needs no discovery.
+        // The operator also sends no discovery, although the cluster does not serve HTTPRoutes yet: the watch on
+        // CustomResourceDefinitions reports when a user installs this type.
         let rest = [Sort::Refused, Sort::DryRun, Sort::Event, Sort::Discovery].map(|sort| w.requests(sort).len());
         assert_eq!(rest, [0, 0, 0, 0]);
         w.stop_all().await;
@@ -243,12 +243,12 @@ fn installed_policies_and_a_standby_replica_cause_no_writes() {
     });
 }
 
-/// An operator that has only Roles cannot watch CustomResourceDefinitions. So this operator asks the API server
-/// repeatedly which types exist, but only rarely about optional types.
+/// An operator that has only Roles cannot watch CustomResourceDefinitions. So it repeatedly asks the API server whether
+/// missing types exist now, but asks for optional types only every ten minutes.
 #[test]
 fn in_listed_namespaces_an_optional_type_is_looked_for_every_ten_minutes() {
     let scenario = Scenario::embedded("the test counts requests, and simulates time");
-    // Run the operator like the chart without protection: HTTPRoute is then the only optional type.
+    // Run the operator as the chart does if protection is off: then HTTPRoute is the only optional type.
     let scenario = scenario.tuned(|options| {
         options.namespaces = Scope::Listed(["test".to_owned()].into());
         let protection = ["NetworkPolicy.networking.k8s.io", "SecurityPolicy.gateway.envoyproxy.io"];

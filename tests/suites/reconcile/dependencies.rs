@@ -45,12 +45,12 @@ fn a_flapping_store_rolls_no_agent_and_changes_one_condition() {
         for agent in &at {
             before.push(others(&w.look(agent).await));
         }
-        // Record only some of the Agents, because recording all of them would take most of the test's time.
+        // Record the states of only some Agents, because recording all of them would take most of the test's time.
         let mut histories = Vec::new();
         for agent in at.iter().step_by(FOLLOWED) {
             histories.push(w.history(agent).await);
         }
-        // Change the pods once per second, for twenty seconds.
+        // Make the pods ready or not ready once per second, for twenty seconds.
         for _ in 0..10 {
             w.pods_of("memorystore-notes", PodFate::NotReady);
             w.pass_time(Duration::from_secs(1)).await;

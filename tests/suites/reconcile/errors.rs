@@ -1,5 +1,5 @@
-//! E2, E3, E7, E9, E10: errors, the objects that they affect, and how the operator recovers. `rejected` tests children
-//! that the API server rejects.
+//! E2, E3, E7, E9, E10: errors, the objects that they affect, and how the operator recovers. The module `rejected`
+//! tests children that the API server rejects.
 
 use std::time::Duration;
 
@@ -145,7 +145,7 @@ fn e7_needs_of_a_hung_pass_do_not_replace_current_needs() {
             })
             .await;
         assert!(text(&condition(&told, "Applied")["message"]).contains("30 s"), "{told:#}");
-        // Refer to the first ModelAPI again.
+        // Change the Agent back: it names the first ModelAPI again.
         w.apply(&agent("a", "llm", &json!({}))).await;
         w.mend();
         w.until_ready("Agent/a").await;

@@ -48,8 +48,8 @@ pub(crate) fn secured() -> BTreeMap<String, String> {
     environment
 }
 
-/// Returns a scenario in the namespace n1, with an operator whose gateway authorizes requests. For the projection, the
-/// policy can read the namespaces n1 and n2.
+/// Returns a scenario in the namespace n1, with an operator whose gateway authorizes requests. The policy of the
+/// AuthorizationPolicy can read objects in the namespaces n1 and n2.
 fn projecting() -> Scenario {
     let why = "the operator works in several namespaces";
     Scenario::embedded(why).environment(&secured()).within("n1").reading(&["n1", "n2"])
@@ -161,7 +161,8 @@ fn a_grant_is_enforced_once_the_decision_point_has_its_generation() {
         assert_eq!(known["user_grants"], json!({"group:staff": ["kaos://agent/n1/plain"]}));
         assert_eq!(known["user"], json!({"issuer": "https://people", "audience": "kaos"}));
 
-        // The status reports a changed AccessGrant as in force only after the ConfigMap contains the change.
+        // After a change of an AccessGrant, its status reports that it is in force only when the ConfigMap contains the
+        // change.
         let by_label = json!([{"kind": "MCPServer", "selector": {"matchLabels": {"team": "maths"}}}]);
         let changed = w.apply(&grant(&json!([{"kind": "User", "name": "ada"}]), &by_label)).await;
         let has_it = |it: &Value| {
@@ -200,8 +201,8 @@ fn a_projection_contains_objects_of_all_listed_namespaces_and_no_others() {
         assert_eq!(reason(&outside, "Enforced"), "PolicyProjectionInactive");
         assert!(condition(&outside, "Enforced")["message"].to_string().contains("does not list namespace n3"));
 
-        // The operator does not read a namespace that the operator's owner did not list. The data of the decision point
-        // stays unchanged.
+        // The AuthorizationPolicy names a namespace that the operator's owner did not list. The operator does not read
+        // this namespace, and leaves the data of the decision point unchanged.
         w.patch(PROJECTION, &json!({"spec": {"namespaces": ["n1", "n2", "n3"]}})).await;
         let refused = w
             .until("the condition Resolved has the reason NotPermitted", PROJECTION, |it| {
@@ -257,7 +258,7 @@ fn manual_data_and_rules_stay_as_their_author_wrote_them() {
         let told = |it: &Value| reason(it, "Enforced") == "PolicyProjectionInactive";
         w.until("the grant reports the inactive projection", GRANT, told).await;
         w.quiet().await;
-        // The data that the operator wrote last stay in the ConfigMap until a user replaces them.
+        // The ConfigMap keeps the data that the operator wrote last, until a user replaces them.
         assert_eq!(data(&w.look(CONFIG).await)["user_grants"], json!({"group:staff": ["kaos://agent/n1/plain"]}));
         let theirs = json!({"data.json": r#"{"kaos":{"mine":true}}"#, "policy.rego": "package mine"});
         w.patch(CONFIG, &json!({"data": theirs})).await;
@@ -279,7 +280,7 @@ fn a_settled_projection_causes_no_requests() {
         w.until_ready("Agent/a").await;
         w.quiet().await;
         w.forget_requests();
-        // Start a pass over the AuthorizationPolicy. The pass must have no work.
+        // Wake the AuthorizationPolicy. The pass over it must read and write nothing.
         w.patch("Agent/a", &json!({"metadata": {"labels": {"x": "y"}}})).await;
         w.quiet().await;
         assert!(w.reads().is_empty(), "{:#?}", w.reads());

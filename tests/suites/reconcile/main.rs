@@ -1,4 +1,4 @@
-//! The rules of the reconcile loop. Each test checks a single rule.
+//! Tests the rules of the reconcile loop. Each test checks a single rule.
 //!
 //! The name of a test begins with the row of `checklist.md` that the test checks: `a1_…` checks row A1. The tests run
 //! on the embedded cluster. If `KAOS_TEST_KUBECONFIG` is set, tests that also work on a real control plane run there

@@ -126,7 +126,7 @@ fn b9_one_apply_of_all_objects_gives_each_deployment_one_replica_set() {
 #[test]
 fn b9_agents_created_together_for_a_ready_model_get_one_replica_set_each() {
     let [model, tools, worker, boss] = objects();
-    // The two Agents refer to each other.
+    // The Agents `partner` and `worker` refer to each other.
     let partner = agent("partner", "llm", &json!({"agentNetwork": {"access": ["worker", "boss"]}}));
     let mut worker = worker;
     worker["spec"]["agentNetwork"] = json!({"access": ["partner"]});
@@ -163,7 +163,7 @@ fn b9_an_agent_with_a_missing_peer_starts_after_a_short_wait() {
         w.pass_time(Duration::from_secs(2)).await;
         assert!(!w.look("Deployment/agent-boss").await.is_null());
         w.until_ready("Agent/boss").await;
-        // When the missing Agent appears, the Agents that name it as a peer keep running.
+        // When the missing Agent appears, the pods of the Agent that names it as a peer keep running.
         w.apply(&agent("nobody", "llm", &json!({}))).await;
         w.until_all("both objects are ready", &["Agent/boss", "Agent/nobody"], |all| all.iter().all(is_ready)).await;
         w.quiet().await;

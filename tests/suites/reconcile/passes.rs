@@ -56,8 +56,8 @@ fn a10_an_object_deleted_before_its_pass_is_no_error() {
         w.apply(&model_api("llm")).await;
         w.pass_time(Duration::from_secs(4)).await;
         w.delete("ModelAPI/llm").await;
-        // The watch has not delivered the creation of the object yet. It will deliver the deletion directly after the
-        // creation.
+        // The watch has not delivered the creation of the object yet. When the fault ends, it delivers the creation,
+        // and directly afterwards the deletion.
         w.mend();
         w.pass_time(Duration::from_mins(1)).await;
         assert!(w.list("Deployment").await.is_empty());
@@ -168,8 +168,8 @@ fn a15_a_late_event_repairs_a_stale_view_without_duplicates() {
 fn a15_a_lost_answer_creates_no_second_child() {
     play(Scenario::embedded("the test drops answers"), async |w| {
         w.break_it(Fault::on_writes().lose_answer().times(12));
-        // The requests take effect although the responses are lost. So the operator possibly has nothing left to write
-        // when the next fault begins, and the next fault is optional.
+        // The requests take effect although the responses are lost. So the operator may have nothing left to write when
+        // the next fault begins, and this fault is optional.
         w.break_it(Fault::on_writes().fail(Failure::Disconnect).times(5).if_ever());
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;

@@ -1,5 +1,5 @@
-//! SecurityPolicies and NetworkPolicies of objects. A protected object never accepts requests before its protection
-//! exists, not even for a moment. Only settings of the operator's owner turn protection on or off.
+//! Tests the SecurityPolicies and NetworkPolicies of objects. A protected object never accepts requests before its
+//! protection exists, not even for a moment. Only settings of the operator's owner turn protection on or off.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const ROUTE: &str = "HTTPRoute/modelapi-llm";
 const PROTECTED: [&str; 3] = [GUARD, NETWORK, ROUTE];
 const WORKLOAD: &str = "Deployment/modelapi-llm";
 
-/// Returns the environment of an operator of KAOS 0.8 with a decision point.
+/// Returns the environment that an operator of KAOS 0.8 has on a cluster with a decision point.
 fn secured() -> BTreeMap<String, String> {
     let mut environment = case::default_environment().unwrap();
     for (name, value) in [
@@ -55,7 +55,7 @@ async fn serve(w: &World, definitions: &[Value]) {
     }
 }
 
-/// Returns a child that another operator left for an object.
+/// Returns a child that KAOS's operator left for the ModelAPI `of`.
 fn left(of: &Value, api_version: &str, kind: &str, spec: &Value) -> Value {
     let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI", "name": "llm", "uid": uid(of),
         "controller": true, "blockOwnerDeletion": true});

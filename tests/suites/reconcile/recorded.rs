@@ -1,5 +1,5 @@
-//! The recorded cases that need a running operator. In these cases, pods become ready, a user applies an object again,
-//! a user edits a child, or a child has no owner.
+//! Replays the recorded cases that need a running operator. In these cases, pods become ready, a user applies an object
+//! again, a user edits a child, or a child has no owner.
 
 use std::time::Duration;
 
@@ -96,8 +96,8 @@ fn with_masks(mut wanted: Value) -> Value {
     wanted
 }
 
-/// Removes the number of replicas from the outcome if this operator causes a rollout that the recording lacks. During
-/// this rollout, old and new pods run at the same time.
+/// Removes the number of replicas from the outcome of a case that deviates from its recording. In such a case, this
+/// operator may cause a rollout that the recording lacks, and old and new pods run at the same time.
 fn without_surge(case: &Case, outcome: &mut Value) {
     if case.about.desired.is_some()
         && let Some(deployment) = outcome["status"]["deployment"].as_object_mut()

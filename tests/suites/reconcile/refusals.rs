@@ -56,7 +56,7 @@ fn e2_an_immutable_field_is_reported_with_the_remedy() {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.stop_all().await;
-        // Create the child again, in the form that an earlier operator gave to the child.
+        // Create the child again, as another operator would have left it.
         let mut child = w.look("Deployment/web").await;
         w.delete("Deployment/web").await;
         w.until_gone("Deployment/web").await;

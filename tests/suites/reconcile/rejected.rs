@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{image, web, web_with};
 
-/// A time limit that is shorter than every backoff.
+/// A time limit that is shorter than the operator's wait before it tries a rejected child again.
 const SOON: Duration = Duration::from_secs(40);
 
 /// Asserts that the operator does not repeat a rejected request immediately.
@@ -23,13 +23,14 @@ async fn is_not_tried_in_a_hurry(w: &World) {
     assert!(refused <= 2, "{refused} refused writes in four minutes");
 }
 
-/// Returns the rejected write that the operator's explanation of a Gadget contains.
+/// Returns the rejected write from the operator's explanation of the Gadget `web`.
 async fn rejected(w: &World) -> Value {
     let known = w.probe().explain("gadgets", &w.namespace, "web").await.unwrap();
     known["last"]["rejected"].clone()
 }
 
-/// Makes the server reject writes of a type, and changes a Gadget's image. Waits until the status reports the error.
+/// Makes the server reject writes of a type, and changes the image of the Gadget `web`. Waits until the Gadget's status
+/// reports the error.
 async fn is_refused(w: &World, plural: &'static str) {
     w.break_it(Fault::on_writes().of(plural).fail(Failure::Server(422)));
     w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;

@@ -73,8 +73,8 @@ async fn live(w: &World) {
     w.until_all("the children of the Gadget are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
 }
 
-/// Gives a `MemoryStore` a volume claim that is not in its plan, and waits until the operator has pruned this claim.
-/// Then moves the store to a database, and scales the store to one pod.
+/// Gives a `MemoryStore` a volume claim that is not in its plan, and waits until the operator has pruned this volume
+/// claim. Then makes the store use an external database, and scales it to one pod.
 async fn store_lives(w: &World) {
     let store = w.look("MemoryStore/notes").await;
     let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "MemoryStore", "name": "notes", "controller": true,
@@ -113,8 +113,8 @@ fn g3_every_printed_right_is_used() {
         w.start().await;
         live(w).await;
         let used = asked(w, false);
-        // Some rights need no request of their own in the journal. The API server checks some of them as part of
-        // another request. The operator uses the others only if a watch does not deliver an object.
+        // The journal may lack requests for some rights. The API server checks some of these rights as part of another
+        // request. The operator uses the others only if a watch does not deliver an object.
         let implied = |verb: &str, resource: &str| {
             resource.ends_with("/finalizers") || ["get", "create"].contains(&verb) || resource == "events"
         };
@@ -168,7 +168,7 @@ fn g7_roles_in_the_listed_namespaces_suffice() {
     );
 }
 
-/// Returns `count` Gadgets with an image of the version `image`.
+/// Returns `count` Gadgets, whose image has the tag `image`.
 fn gadgets(count: usize, image: u32) -> Vec<Value> {
     let image = format!("registry.example/gadget:{image}");
     (0..count).map(|at| gadget(&format!("g-{at}"), &json!({"image": image}))).collect()
@@ -209,8 +209,8 @@ fn e8_all_objects_and_watches_use_restored_rights_at_once() {
                 );
             }
             w.embedded().allow_everything();
-            // Wait for the longest backoff of a watch, or of the single object with which the operator tests whether
-            // writes work again.
+            // Wait for the longest backoff: of the one object with which the operator tries whether writes work again,
+            // or of a watch if reads were rejected.
             w.pass_time(Duration::from_secs(if reads { 35 } else { 65 })).await;
             assert!(all_have(w, edit + 4).await, "{:?}", w.probe().queue());
             assert_eq!((w.probe().denied(), w.probe().ready()), (0, Ok(())));

@@ -1,4 +1,4 @@
-//! G9: after a restart, the operator asks no policy about an object that is proven to be settled.
+//! G9: after a restart, the operator asks no policy about an object whose proof shows that it is settled.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ async fn proven(w: &World) {
     assert!(!w.look(&format!("kaos-system:ConfigMap/{RECORD}")).await.is_null());
 }
 
-/// Restarts the operator, and waits until it has looked at all objects.
+/// Restarts the operator, and waits until it has made a pass over every object.
 async fn restarted(w: &World) {
     w.start().await;
     let looked = || looks(w, "Agent") >= 3.0 && looks(w, "ModelAPI") >= 1.0 && looks(w, "MCPServer") >= 1.0;
@@ -66,11 +66,11 @@ fn g9_after_a_restart_without_changes_no_policy_is_asked() {
         restarted(w).await;
         assert_eq!(answers(w), 0.0);
         assert_eq!(w.writes(), [""; 0]);
-        // The proofs of the first process serve the third process, too.
+        // The third process also uses the proofs that the first process wrote.
         w.stop_all().await;
         restarted(w).await;
         assert_eq!(answers(w), 0.0);
-        // The operator follows the needs and the children of settled objects.
+        // The operator notices changes to the needs and the children of settled objects.
         w.delete("Deployment/agent-a1").await;
         w.until("the child is back", "Deployment/agent-a1", |it| !it.is_null()).await;
         w.patch("Agent/a0", &json!({"spec": {"config": {"description": "changed"}}})).await;
@@ -117,7 +117,7 @@ fn g9_an_object_that_never_settles_does_not_delay_the_records_of_others() {
     });
 }
 
-/// A change of one input of a pass over the Agent `a0`.
+/// Changes one input of a pass over the Agent `a0`, and returns its name.
 async fn change(w: &World, which: usize, number: usize) -> &'static str {
     let value = format!("v{number}");
     let annotation = json!({"metadata": {"annotations": {"example.com/note": value}}});

@@ -1,4 +1,4 @@
-//! Tests `MemoryStores`: the PersistentVolumeClaim with the data, and the ModelAPI for which a store waits.
+//! Tests `MemoryStores`: the PersistentVolumeClaim with the data, and the ModelAPI for which a store waits. The module
 //! `dependencies` tests the Agents that use a store.
 
 use std::time::Duration;
@@ -22,8 +22,8 @@ fn sized(size: &str) -> Value {
     store
 }
 
-/// Applies a `MemoryStore`. Waits until its PersistentVolumeClaim exists, and until its status reports the
-/// PersistentVolumeClaim. Returns the PersistentVolumeClaim.
+/// Applies a `MemoryStore`. Waits until its status reports the PersistentVolumeClaim. Returns the
+/// PersistentVolumeClaim.
 async fn settled(w: &World, store: &Value) -> Value {
     w.apply_all(&[model_api("llm"), store.clone()]).await;
     w.until("the status of the store reports the claim", STORE, |it| {
@@ -151,7 +151,7 @@ fn a_kept_volume_claim_causes_no_writes() {
         w.until_ready(STORE).await;
         w.quiet().await;
         w.forget_requests();
-        // Cause a pass. The pass must have no work.
+        // Cause a pass. The pass must read nothing, and write no child.
         w.patch(STORE, &json!({"metadata": {"labels": {"team": "x"}}})).await;
         w.pass_time(Duration::from_secs(5)).await;
         assert!(w.reads().is_empty() && w.writes_by_type().keys().all(|of| of == "memorystores"), "{:#?}", w.writes());
@@ -185,8 +185,8 @@ fn an_unreadable_volume_claim_is_kept_through_edits_of_the_store() {
             attempt.user != OPERATOR || attempt.verb.is_write() || attempt.resource != "persistentvolumeclaims"
         });
         w.embedded().cut_watches();
-        // Wait for more than a minute: in the first minute after the API server begins to reject reads, policies still
-        // get the last known objects.
+        // Wait for more than a minute: for the first minute after the API server begins to reject reads, policies still
+        // get the objects from the operator's cache.
         w.pass_time(Duration::from_mins(3)).await;
         w.apply(&external_store("notes")).await;
         let waits = |it: &Value| reason(it, "Accepted") == "Waiting";

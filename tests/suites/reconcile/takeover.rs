@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const GO: &str = "manager";
 const CHILDREN: [&str; 3] = ["Deployment/modelapi-llm", "Service/modelapi-llm", "ConfigMap/litellm-config-llm"];
 
-/// Creates an object like the Go operator, with a create request by its field manager.
+/// Creates an object as the Go operator does: with a create request, by the Go operator's field manager.
 async fn create(w: &World, object: &Value) {
     let params = PostParams { field_manager: Some(GO.to_owned()), ..PostParams::default() };
     w.create(object, &params).await;
@@ -147,8 +147,8 @@ async fn scaled_by_hand(w: &World, spec: &Value) -> Value {
         .await;
     }
     w.scale(CHILDREN[0], 4).await;
-    // The operator's cache drops this annotation from its copy of every object, but the annotation must stay on the
-    // object itself.
+    // The operator's cache removes this annotation from its copy of every object, but the operator must not remove it
+    // from the object itself.
     let applied = json!({"metadata": {"annotations": {LAST_APPLIED: "{}"}}});
     w.patch("ModelAPI/llm", &applied).await;
     w.start().await;
@@ -262,7 +262,7 @@ fn another_condition(of: &str) -> Value {
         "lastTransitionTime": "2026-01-01T00:00:00Z"})
 }
 
-/// Adds a condition like other kubebuilder controllers: with an update by the field manager `manager`.
+/// Adds a condition as controllers from kubebuilder do: with an update by the field manager `manager`.
 async fn add_condition(w: &World, at: &str, of: &str) {
     let mut conditions = w.look(at).await["status"]["conditions"].as_array().cloned().unwrap_or_default();
     conditions.push(another_condition(of));

@@ -9,7 +9,8 @@ use serde_json::json;
 
 use crate::support::web_with;
 
-/// The number of characters in one object. This number keeps the object's ConfigMap below the server's size limit.
+/// The number of characters in one object. With this number, the object's ConfigMap stays below the server's size
+/// limit.
 const AT_ONCE: usize = 1 << 16;
 
 #[test]
@@ -19,7 +20,8 @@ fn every_unicode_character_reaches_a_child_unchanged() {
         let all: Vec<char> = ('\u{1}'..=char::MAX).collect();
         let texts: Vec<String> = all.chunks(AT_ONCE).map(|some| some.iter().collect()).collect();
         for (at, text) in texts.iter().enumerate() {
-            // Use a create request, because the server reads its body as JSON, and not as YAML.
+            // Use a create request instead of an apply, because the server parses the body of a create request as JSON
+            // and not as YAML.
             w.create(&gadget(&format!("text{at:02}"), &json!({"config": {"k": text}})), &PostParams::default()).await;
         }
         for (at, text) in texts.iter().enumerate() {

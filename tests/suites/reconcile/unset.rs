@@ -1,5 +1,5 @@
 //! B11: fields that a user removes from an object. The children lose these fields, but keep fields that other clients
-//! set. `unset_each` tests each field of the recorded cases.
+//! set. The module `unset_each` tests each field of the recorded cases.
 
 use kaos_tests::harness::samples::{agent, mcp_server, model_api};
 use kaos_tests::harness::{Scenario, play};
@@ -28,8 +28,8 @@ fn pods_drop_a_service_account_that_was_removed_from_their_object() {
         w.apply(&agent("older", "models", &json!({}))).await;
         let runs_as_nobody = |all: &[Value]| all.iter().all(|child| account(child) == (&Value::Null, &Value::Null));
         w.until_all("the pods no longer use the ServiceAccount", &children, runs_as_nobody).await;
-        // The field for the ServiceAccount causes one rollout when a user sets it, and a second rollout when a user
-        // removes it.
+        // The first rollout creates the pods with the ServiceAccount. Removing the field causes at most one more
+        // rollout.
         w.quiet().await;
         for child in children {
             assert!(w.rollouts(child.trim_start_matches("Deployment/")).await <= 2, "{child}");
@@ -43,8 +43,8 @@ fn pods_drop_a_service_account_left_by_an_earlier_operator() {
         w.apply(&mcp_server("tools")).await;
         w.until("the Deployment exists", "Deployment/mcpserver-tools", |child| !child.is_null()).await;
         w.stop_all().await;
-        // A user sets the field with an apply, and then applies the object without the field. The server keeps the
-        // field's deprecated alias, and no manager owns this alias.
+        // A user sets the field with an apply, and then applies the object without the field. The server then removes
+        // the field, but keeps its deprecated alias, which no field manager owns.
         let mut edited = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "mcpserver-tools"},
             "spec": {"template": {"spec": {"serviceAccountName": "sa"}}}});
         w.apply_as("left", &edited).await.unwrap();
@@ -62,7 +62,7 @@ fn pods_drop_a_service_account_left_by_an_earlier_operator() {
 fn pods_drop_a_left_service_account_also_where_the_server_always_stores_another_value() {
     play(Scenario::default(), async |w| {
         w.apply(&model_api("models")).await;
-        // The server replaces the empty path with a default, so the child never equals the plan.
+        // The server replaces the empty path with a default, so the stored child always differs from the plan.
         let side = json!({"name": "side", "image": "side:1", "terminationMessagePath": ""});
         w.apply(&agent("a", "models", &json!({"podSpec": {"containers": [side]}}))).await;
         w.until("the Deployment exists", "Deployment/agent-a", |child| !child.is_null()).await;

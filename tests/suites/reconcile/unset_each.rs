@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// The depth below the spec to which the test removes fields. Deeper fields belong to lists and to Kubernetes' own
 /// types.
 const DEPTH: usize = 3;
-/// Fields that differ between two otherwise equal objects, or between their children and workloads.
+/// Fields that differ between two otherwise equal objects, or between the children of these objects.
 const OWN: [&str; 8] = [
     "uid",
     "resourceVersion",
@@ -24,7 +24,7 @@ const OWN: [&str; 8] = [
 ];
 
 /// For each optional field, returns the path of the field, and the object without this field. If the field is the only
-/// member of a map, also removes the map, because an apply may remove an empty map.
+/// member of a map, also removes the map, because the server may not keep an empty map.
 fn without_each(object: &Value) -> Vec<(String, Value)> {
     fn walk(value: &Value, path: &str, depth: usize, found: &mut Vec<String>) {
         for (field, below) in value.as_object().into_iter().flatten() {
@@ -106,9 +106,9 @@ async fn until_answered(w: &World, kind: &str, names: &[String]) {
     }
 }
 
-/// Applies two copies of a case's first primary object for each field that the test can remove. The first copy gets the
-/// field and later loses the field. The second copy never has the field. Returns the differences between the children
-/// of the two copies. Adds the compared fields to `compared`.
+/// Applies two copies of a case's first primary object, for each field that the test can remove. The test sets the
+/// field in the first copy and removes it again. The second copy never has the field. Returns the differences between
+/// the children of the two copies. Adds the compared fields to `compared`.
 async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> Vec<String> {
     let (kind, name) = case.about.primary[0].split_once('/').unwrap();
     let is_primary = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;
@@ -151,7 +151,7 @@ async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> V
     differing
 }
 
-/// Returns a subset of the cases that together have every field. Each case takes several seconds.
+/// Returns some of the cases, which together have every field of all cases. Each case takes several seconds.
 fn with_every_field(mut cases: Vec<Case>) -> Vec<Case> {
     let fields = |case: &Case| -> BTreeSet<String> {
         let (kind, name) = case.about.primary[0].split_once('/').unwrap();
@@ -169,8 +169,8 @@ fn with_every_field(mut cases: Vec<Case>) -> Vec<Case> {
     cases
 }
 
-/// Takes the recorded cases of `kind` that need no special environment. Runs a subset that together has every field,
-/// with a new operator for each case. Asserts that the number of cases is at least `at_least`, and the number of
+/// Takes the recorded cases of `kind` that need no special environment. Chooses some of them, which together have every
+/// field, and runs each with a new operator. Asserts that the number of cases is at least `at_least`, and the number of
 /// compared fields at least `fields`.
 fn set_and_removed(kind: &str, at_least: usize, fields: usize) {
     let environment = case::default_environment().unwrap();

@@ -1,8 +1,9 @@
-//! Finds circles of files or folders in a crate, such as A uses B, B uses C, and C uses A. The test reads `use`
+//! Finds circles of files or folders in a crate, for example: A uses B, B uses C, and C uses A. The test reads `use`
 //! declarations and paths as text.
 //!
 //! File A uses file B if A names an item that B defines. File A does not use file B if A only declares the module B or
-//! re-exports its items. A folder uses everything that its files use. The test skips code under `#[cfg(test)]`.
+//! re-exports its items. A folder uses all files and folders that its files use. The test skips code under
+//! `#[cfg(test)]`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -87,8 +88,8 @@ impl Crate {
         self.files.push(File { module, text, imports, handed_on });
     }
 
-    /// Returns the file that defines the item at a path, as seen from the file `from`. `None` if no file of the crate
-    /// defines the item.
+    /// Returns the file that defines the item to which a path in the file `from` refers. Returns `None` if no file of
+    /// the crate defines the item.
     fn target(&self, from: usize, path: &[String], depth: usize) -> Option<usize> {
         let file = &self.files[from];
         let (first, rest) = path.split_first()?;
@@ -136,8 +137,8 @@ impl Crate {
         imported.chain(named).filter_map(|path| self.target(from, path, 0)).filter(|to| *to != from).collect()
     }
 
-    /// Returns every set of files in which each file reaches all others. Also returns these sets for the files and
-    /// folders inside of each folder.
+    /// Returns every set of files in which each file uses all others, directly or through further files. Also returns
+    /// such sets of files and folders inside of each folder.
     fn circles(&self) -> BTreeSet<String> {
         let (mut files, mut siblings) = (Uses::new(), Uses::new());
         for (from, file) in self.files.iter().enumerate() {
@@ -157,7 +158,7 @@ impl Crate {
     }
 }
 
-/// Returns every set of modules in which each module reaches all others.
+/// Returns every set of modules in which each module uses all others, directly or through further modules.
 fn circles(uses: &Uses) -> BTreeSet<BTreeSet<Module>> {
     let reach: BTreeMap<&Module, BTreeSet<&Module>> = uses.keys().map(|from| (from, reached(uses, from))).collect();
     let circle = |from: &Module| -> BTreeSet<Module> {
@@ -167,7 +168,7 @@ fn circles(uses: &Uses) -> BTreeSet<BTreeSet<Module>> {
     uses.keys().map(circle).filter(|circle| circle.len() > 1).collect()
 }
 
-/// Returns the modules that one module reaches.
+/// Returns the modules that one module uses, directly or through further modules.
 fn reached<'a>(uses: &'a Uses, from: &'a Module) -> BTreeSet<&'a Module> {
     let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
     while let Some(module) = open.pop() {

@@ -26,8 +26,8 @@ const FOLDERS: [&str; 10] = [
     "guest-policies/workload/src",
 ];
 
-/// The test skips these folders. Their words are values of Kubernetes' own fields, values that `policy conform` tries,
-/// or headings of the console's pages.
+/// Folders that the test skips. The words in them are values of Kubernetes' own fields, values that `policy conform`
+/// tries, or headings of the console's pages.
 const OTHER_FOLDERS: [&str; 4] = [
     "host/policy/src/kubernetes/",
     "host/operator/src/fuzz/",
@@ -53,7 +53,7 @@ const OTHER_WORDS: &str = "
     FailedMapVolume FailedMount ImageInspectError ImagePullBackOff InvalidImageName PodInitializing PodScheduled
     ProvisioningFailed RegistryUnavailable Succeeded Unhealthy WaitForFirstConsumer";
 
-/// Fails if a word has no row, or if a row contains no word of the sources.
+/// Fails if a word in the sources has no row on the page, or if a row contains no word of the sources.
 pub(crate) fn check() {
     let others: BTreeSet<&str> = OTHER_WORDS.split_whitespace().collect();
     let mut words: BTreeMap<String, String> = BTreeMap::new();

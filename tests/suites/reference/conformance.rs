@@ -1,8 +1,8 @@
 //! Generates `docs/reference/conformance.md`. The page lists each row of the reconcile loop's checklist, with the tests
 //! for this row.
 //!
-//! The rows come from `tests/suites/reconcile/checklist.md`. The name of a test in the suite `reconcile` contains the
-//! row. The scenario of the test shows whether the test also runs on real Kubernetes.
+//! The rows come from `tests/suites/reconcile/checklist.md`. The name of each test in the suite `reconcile` begins with
+//! its row. The scenario of the test shows whether the test also runs on real Kubernetes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -98,7 +98,7 @@ fn link(file: &str, test: &str) -> String {
     format!("[{}](../../{file})", test.replace('_', " "))
 }
 
-/// Returns the tests of each row.
+/// Returns the tests by their rows.
 fn tests() -> BTreeMap<String, Vec<Test>> {
     let folder = Path::new(ROOT).join("tests/suites/reconcile");
     let mut tests: BTreeMap<String, Vec<Test>> = BTreeMap::new();
@@ -119,7 +119,7 @@ fn tests() -> BTreeMap<String, Vec<Test>> {
 }
 
 /// Returns why a test needs the embedded cluster, or `None` if the test also runs on a real cluster. The reason is in
-/// the test, or in a function of its file that the test calls.
+/// the test's code, or in a function of the same file that the test calls.
 fn embedded(body: &str, functions: &BTreeMap<&str, &str>) -> Option<String> {
     let body = &body[..body.find("\n}\n").unwrap_or(body.len())];
     let why = |text: &str| {

@@ -6,7 +6,7 @@ use wit_parser::{
     Docs, Function, FunctionKind, Interface, Resolve, Type, TypeDef, TypeDefKind, TypeOwner, World, WorldItem,
 };
 
-/// The text for a type that this module cannot name. The page must not contain this text.
+/// The text for a type whose notation this module does not know. The page must not contain this text.
 pub(crate) const NO_NAME: &str = "(no name)";
 
 /// Generates the page for a contract.
@@ -131,7 +131,7 @@ fn primitive(of: &Type) -> &'static str {
         Type::U32 => "u32",
         Type::U64 => "u64",
         Type::S64 => "s64",
-        // The contract has no other types yet.
+        // The contract uses no other types yet.
         _ => NO_NAME,
     }
 }

@@ -1,13 +1,13 @@
-//! Checks that every test file is part of a test executable. A small number of executables contains all tests. Cargo
-//! does not search for test files, so it would never run a test file that no executable includes.
+//! Checks that every test file is part of a test executable. A few executables contain all tests. The manifests disable
+//! Cargo's search for test files, so Cargo would never run a test file that no executable includes.
 
 use std::fs;
 use std::path::Path;
 
 use crate::page::ROOT;
 
-/// Each entry has a folder with test files, the manifest that lists its executables, and the file that lists its other
-/// files.
+/// Each entry has a folder with test files, the manifest that lists the folder's executables, and the file that
+/// declares the folder's other files as modules.
 const FOLDERS: [(&str, &str, &str); 5] = [
     ("crds/tests", "crds/Cargo.toml", "main.rs"),
     ("host/cluster/tests", "host/cluster/Cargo.toml", "main.rs"),

@@ -1,6 +1,6 @@
 //! Generates `docs/reference/fields.md`. The page lists every field of every kind, from the CustomResourceDefinitions.
 //!
-//! If a group of fields occurs several times, the page shows the group once, and links to the group.
+//! If a group of fields occurs several times, the page shows the group once, and links to it from the other places.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::page::{code, head, limits, plain, prose, table};
 
-/// The minimum number of fields in a group that has its own table. The page repeats a smaller group at every place
-/// where it occurs, because a link would be harder to read.
+/// The minimum number of fields in a group that has its own table. The page repeats a smaller group everywhere, because
+/// a link would be harder to read.
 const WORTH_SHARING: usize = 2;
 
 /// Generates the page.
@@ -150,7 +150,7 @@ fn kind_of(field: &Value) -> String {
 #[derive(Default)]
 struct Groups {
     shapes: BTreeMap<String, Group>,
-    /// The shapes and the titles of the shared groups, in the order of their first use.
+    /// The shape (see [`shape`]) and the title of each shared group, in the order of their first use.
     order: Vec<(String, String)>,
     met: Vec<String>,
 }
@@ -199,8 +199,8 @@ impl Groups {
     }
 }
 
-/// Returns the part of a schema that decides whether two objects share a group: the fields, and everything below the
-/// fields.
+/// Returns the shape of a group, which is a part of its schema: the fields, and everything below the fields. Groups of
+/// equal shape are the same group.
 fn shape(node: &Value) -> String {
     let mut node = node.clone();
     for own in ["description", "default"] {
@@ -210,8 +210,8 @@ fn shape(node: &Value) -> String {
     node.to_string()
 }
 
-/// Removes from a schema the keywords that allow unknown fields and null. The page shows these keywords at each field
-/// that links to the group.
+/// Removes from a schema the keywords that allow unknown fields and null. The page shows them at each field that links
+/// to the group.
 fn without_leniency(node: &mut Value) {
     if let Some(node) = node.as_object_mut() {
         node.remove("nullable");

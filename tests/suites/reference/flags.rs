@@ -8,7 +8,7 @@ use kaos_operator::cli::Cli;
 
 use crate::page::{code, head, prose, table};
 
-/// Variables that have no flag. Each entry has the name and a description.
+/// The environment variables that the binary reads and that have no flag. Each entry has the name and a description.
 pub(crate) const OTHERS: [(&str, &str); 9] = [
     ("KUBECONFIG", "Kubeconfig files, read as kubectl reads them; `--kubeconfig` takes precedence."),
     (
@@ -64,7 +64,7 @@ pub(crate) fn page() -> String {
     page.trim_end().to_owned() + "\n"
 }
 
-/// Returns the verbs that can run, with full names such as `policy plan`.
+/// Returns the verbs that run something, without mere groups of verbs, with full names such as `policy plan`.
 fn verbs<'a>(command: &'a Command, above: &str) -> Vec<(String, &'a Command)> {
     let shown = command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
     shown

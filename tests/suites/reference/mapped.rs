@@ -1,5 +1,6 @@
-//! Collects the variables that the default policies give to pods, with the fields and settings that their values come
-//! from. Renders the recorded cases and the samples of KAOS 0.8, each also with the settings that add variables.
+//! Collects the environment variables that the default policies give to pods, with the fields and settings from which
+//! their values come. For this, renders the recorded cases and the samples of KAOS 0.8, each also with settings that
+//! add variables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -30,16 +31,17 @@ const CODE: [&str; 5] = [
     "guest-policies/modelapi/src",
     "guest-policies/workload/src",
 ];
-/// Names in the code that no policy sets: variables of users, and of the compiler.
+/// Variables that the code mentions, but that no policy sets: variables of users, and of the compiler.
 const OF_OTHERS: [&str; 4] = ["CARGO_PKG_VERSION", "LITELLM_MASTER_KEY", "SLACK_BOT_TOKEN", "SLACK_TEAM_ID"];
-/// The variable of the runtime `python-string`. The registry names the variables of all other runtimes.
+/// The variable that the runtime `python-string` reads. The registry of runtimes names the variables of all other
+/// runtimes.
 const OF_PYTHON: &str = "MCP_TOOLS_STRING";
 /// Variables with names that contain the name of an object. Each entry has the variable's form on the page, the text
 /// before the object's name, and the text after the object's name.
 const NAMED: [(&str, &str, &str); 2] =
     [("MCP_SERVER_<name>_URL", "MCP_SERVER_", "_URL"), ("PEER_AGENT_<NAME>_CARD_URL", "PEER_AGENT_", "_CARD_URL")];
 
-/// Returns each variable with the places that its value comes from.
+/// Returns each variable, with the fields and settings from which its value comes.
 pub(crate) fn all() -> BTreeMap<Row, BTreeSet<String>> {
     let native = policies::native().unwrap();
     let mut all = BTreeSet::new();
@@ -72,7 +74,7 @@ pub(crate) fn all() -> BTreeMap<Row, BTreeSet<String>> {
     rows
 }
 
-/// Returns the settings that add variables and that no case and no preset sets.
+/// Returns settings that add variables, and that are in no case and no preset.
 fn adding() -> Vec<Layer> {
     let identities = json!({"requirePrincipal": true, "requireAgentIdentity": true});
     let of = [
@@ -84,7 +86,8 @@ fn adding() -> Vec<Layer> {
 }
 
 /// Returns the settings of a cluster with a decision point, whose Agents call through the Gateway. The setting
-/// `security` adds variables to stores and Agents, and `gatewayRouting` provides the addresses in other variables.
+/// `security` adds variables to MemoryStores and Agents. With the setting `gatewayRouting`, other variables contain
+/// addresses of the Gateway.
 fn protecting() -> Vec<Layer> {
     let security = json!({"pdp": true, "strict": true, "users": {"issuer": "https://login.example", "audience": "kaos"},
         "agents": {"issuer": "https://cluster.example", "jwks": "{\"keys\": []}", "audience": "kaos-gateway"}});
@@ -131,7 +134,8 @@ fn of_samples(layers: &[Layer], native: &[Arc<Policy>]) -> BTreeSet<MappedVariab
     all
 }
 
-/// Returns the place that a variable's value comes from, as Markdown. `None` for variables of users and of registries.
+/// Returns the field or setting from which a variable's value comes, as Markdown. `None` for variables of users and of
+/// registries.
 fn place(variable: &MappedVariable) -> Option<String> {
     let MappedVariable { kind, name, origin } = variable;
     let is_of_registry = kind == "MCPServer" && origin == "spec.params" && name != OF_PYTHON;
@@ -142,7 +146,7 @@ fn place(variable: &MappedVariable) -> Option<String> {
     if let Some(setting) = origin.strip_prefix("settings.") {
         return Some(format!("the setting `{setting}`"));
     }
-    // A path can contain the position in a list, and the source of a value.
+    // Remove from a path the positions in lists, and the part after `.value`, which is the source of the value.
     let path = |text: &str| {
         let text = text.split(".value").next().unwrap_or_default();
         text.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect::<String>()

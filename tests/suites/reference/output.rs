@@ -1,4 +1,4 @@
-//! Writes the schemas of the verbs' machine-readable output into `docs/reference/output`.
+//! Writes the JSON Schemas for the machine-readable output of verbs into `docs/reference/output`.
 
 use std::{fs, path::Path};
 

@@ -62,7 +62,7 @@ pub(crate) fn code(text: &str) -> String {
     }
 }
 
-/// Returns the limits that a schema sets in addition to the type, such as a minimum.
+/// Returns the limits that a schema sets for a value in addition to its type, such as a minimum.
 pub(crate) fn limits(schema: &Value) -> Vec<String> {
     let words = [
         ("minimum", "at least", ""),

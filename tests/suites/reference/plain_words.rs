@@ -8,10 +8,10 @@ use crate::page::ROOT;
 use crate::{links, sources};
 
 const LONGEST: usize = 30;
-/// The maximum number of sentences of these sorts in a thousand sentences.
+/// The maximum number of these hard sentences in a thousand sentences.
 const ACCEPTED: usize = 6;
 const CODE: [&str; 4] = ["crds", "guest-policies", "host", "tests"];
-/// If a sentence begins with one of these words, its subject is a relative clause. Questions may begin with these
+/// If a sentence begins with one of these words, its subject is a relative clause. Only questions may begin with these
 /// words.
 const OPENINGS: [&str; 8] = ["what", "whatever", "who", "whoever", "nobody", "somebody", "none but", "whichever"];
 const OLD: [&str; 9] =
@@ -48,7 +48,7 @@ pub(crate) fn check() {
     );
 }
 
-/// Returns how hard a sentence is to read. A plain sentence has 0.
+/// Returns a number that tells how hard a sentence is to read: 0 for a plain sentence.
 fn weight(sentence: &str) -> usize {
     let words: Vec<String> = sentence.split_whitespace().map(str::to_lowercase).collect();
     let text = format!(" {} ", words.join(" ").replace([',', ';', ':', '.'], ""));
@@ -58,7 +58,8 @@ fn weight(sentence: &str) -> usize {
     words.len().saturating_sub(LONGEST) + 10 * (usize::from(opens) + old)
 }
 
-/// Returns the text of a line of a page. `None` ends a paragraph: tables, headings and comments are not prose.
+/// Returns the text of a line of a page. Returns `None` if the line is not prose but a table, a heading or a comment:
+/// such a line ends a paragraph.
 fn prose(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let item = line.strip_prefix("- ").unwrap_or(line);

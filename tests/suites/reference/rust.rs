@@ -10,7 +10,7 @@ pub(crate) struct Use {
 }
 
 /// Returns the text without comments, string literals and test code. Also replaces `$crate` by a name that no crate
-/// has, because paths in a macro belong to the files that call the macro.
+/// has, because the files that call a macro use the paths in it, not the file that defines it.
 pub(crate) fn reduced(text: &str) -> String {
     without_tests(&without_texts(text)).replace("$crate", "__caller")
 }
@@ -75,7 +75,7 @@ fn item_end(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the modules that have a separate file.
+/// Returns the modules that the text declares and that have a separate file.
 pub(crate) fn declared_modules(text: &str) -> Vec<String> {
     let statements = text.lines().map(str::trim).filter_map(|line| line.strip_suffix(';'));
     let names = statements.filter_map(|line| line.rsplit_once("mod ").map(|(before, name)| (before.trim(), name)));
@@ -91,7 +91,8 @@ pub(crate) fn uses(text: &str) -> Vec<Use> {
     for (at, _) in text.match_indices("use ") {
         let line = text[..at].rsplit('\n').next().unwrap_or_default();
         let (before, tree) = (line.trim(), text[at + 4..].split(';').next().unwrap_or_default());
-        // The parser does not resolve `super` in an inline module, so it skips such declarations.
+        // Skip `use` declarations in an inline module unless they begin with `crate`, because the parser does not
+        // resolve `super` there.
         let is_inner = line.starts_with(' ') && !tree.starts_with("crate");
         if is_inner || !(before.is_empty() || before.starts_with("pub")) {
             continue;
@@ -137,7 +138,7 @@ pub(crate) fn paths(text: &str) -> Vec<Vec<String>> {
     steps.filter(|path| path.iter().all(|step| !step.is_empty() && !step.contains(':'))).collect()
 }
 
-/// Returns the part of a statement before its `use` declaration, or the whole statement without such a declaration.
+/// Returns the part of a statement before `use`, or the whole statement if it has no `use`.
 fn without_use(statement: &str) -> &str {
     let is_use = |(at, _): &(usize, &str)| {
         let before = statement[..*at].rsplit('\n').next().unwrap_or_default().trim();

@@ -1,5 +1,5 @@
 //! Generates `docs/reference/settings.md`. The page lists the settings of the default policies. The settings come from
-//! the schemas that the policies return in `describe`.
+//! the schemas that the policies return from the function `describe`.
 
 use std::fmt::Write as _;
 
@@ -13,8 +13,8 @@ use crate::page::{code, head, limits, prose, table};
 
 /// The maximum length of a default in the table. The page shows longer defaults after the table.
 const INLINE: usize = 60;
-/// The maximum length of a pattern on the page. The page leaves out a longer pattern, because the error message for a
-/// wrong value explains more.
+/// The maximum length of a regular expression on the page. The page leaves out a longer expression, because the error
+/// message for a wrong value explains more.
 const LIMIT: usize = 60;
 
 const PROBE: &str = "Fields have the names and meanings of a Kubernetes probe; `handler` selects the kind of the probe. \

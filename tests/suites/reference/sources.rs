@@ -36,7 +36,7 @@ pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Returns the text before the test module at the end of a file. Removes comments that fill a whole line.
+/// Returns the text of a file without the test module at its end, and without comments that fill a whole line.
 fn without_tests(text: &str) -> String {
     let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
     let lines = text[..end].lines().filter(|line| !line.trim_start().starts_with("//"));

@@ -1,4 +1,4 @@
-//! Checks that the chart's values for a policy have the same names as the fields of `policy.yaml`.
+//! Checks that the values with which the chart installs a policy have the same names as the fields of `policy.yaml`.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -16,7 +16,7 @@ use crate::page::ROOT;
 /// to which the settings belong. The other two values say from where the chart takes a component.
 const OWN: [&str; 3] = ["component", "file", "policy"];
 
-/// Fails if the schema of the chart's values and `policy.yaml` do not have the same names.
+/// Fails if the schema of the chart's values and `policy.yaml` do not contain the same names.
 pub(crate) fn check() {
     let schema = fs::read_to_string(Path::new(ROOT).join("deploy/helm/kaos-operator/values.schema.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();

@@ -1,5 +1,5 @@
-//! Checks `docs/reference/variables.md`, and generates its table of origins and images. People write the other tables.
-//! These tables must have exactly one row for each variable that the default policies set.
+//! Checks `docs/reference/variables.md`, and generates its table of origins and images. Authors write the other tables
+//! by hand. Together, these must have exactly one row for each variable that the default policies set.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::mapped::{self, Row, as_told};
 use crate::page::{ROOT, code, stands, table};
 
-/// Variables of pods that come from the registry of runtimes in the recorded cases.
+/// Variables that pods in the recorded cases have only because of the registry of runtimes.
 const OF_THE_REGISTRY: [&str; 1] = ["FULL_CONFIG"];
 /// The beginning of the generated table, and the text after the table.
 const GENERATED: (&str, &str) = ("| Variable | Kind | The value comes from | Read by |", "\n## Read by the images");
@@ -37,7 +37,8 @@ pub(crate) fn check() {
     assert!(unset.is_empty(), "the page has rows for variables that no policy sets: {unset:?}");
 }
 
-/// Returns the table of all variables, with the places that their values come from, and the images that read them.
+/// Returns the table of all variables, with the fields and settings from which their values come, and the images that
+/// read them.
 fn generated(set: &BTreeSet<Row>, mapped: &BTreeMap<Row, BTreeSet<String>>) -> String {
     let reads = reads();
     let row = |row: &Row| {
@@ -70,13 +71,13 @@ fn reads() -> Value {
     serde_json::from_str(&reads).unwrap()
 }
 
-/// Returns whether an entry of the policy's table covers a variable. An entry with `*` at the end covers every name
-/// that begins with the text before the `*`.
+/// Returns whether an entry of the table [`KAOS_IMAGE`] covers a variable. An entry with `*` at the end covers every
+/// name that begins with the text before the `*`.
 fn covers(entry: &str, name: &str) -> bool {
     entry.strip_suffix('*').map_or(entry == name, |beginning| name.starts_with(beginning))
 }
 
-/// Returns the versions of the policy's table in words.
+/// Formats the versions in an entry of the table [`KAOS_IMAGE`] as words.
 fn told_versions(versions: &str) -> String {
     match versions.strip_prefix('<') {
         Some(before) => format!("versions before {before}"),
@@ -85,14 +86,14 @@ fn told_versions(versions: &str) -> String {
     }
 }
 
-/// The variable of ModelAPIs for Ollama, which has no package.
+/// The variable that ModelAPIs set for Ollama. `reads.json` cannot contain it, because Ollama has no Python package.
 const OF_OLLAMA: &str = "OLLAMA_DEBUG";
 /// The kinds, with the names of their images in `tests/runtimes/reads.json`.
 const IMAGES: [(&str, &str); 3] = [("Agent", "agent"), ("MemoryStore", "memory"), ("ModelAPI", "litellm")];
 
-/// Checks the two tables of the chapter. The first table must have the variables that a policy sets in a pod, but that
-/// the pod's image does not use. The second table must have the variables that an image reads, but that no policy sets.
-/// The step `runtimes` of `tests/run` compares `reads.json` with the packages.
+/// Checks the two tables of the chapter about images. The first table must have the variables that a policy sets in a
+/// pod, but that the pod's image does not use. The second table must have the variables that an image reads, but that
+/// no policy sets. The step `runtimes` of `tests/run` compares `reads.json` with the packages.
 fn compare_with_images(told: &BTreeSet<(String, String)>, chapter: &str) {
     let reads = reads();
     let (mut read, mut used) = (BTreeSet::new(), BTreeSet::new());
@@ -110,13 +111,13 @@ fn compare_with_images(told: &BTreeSet<(String, String)>, chapter: &str) {
     let is_known = |row: &&(String, String)| IMAGES.iter().any(|(kind, _)| *kind == row.0);
     let unused: BTreeSet<_> = told.difference(&used).filter(is_known).cloned().collect();
     assert_eq!(tables[0], unused, "variables that a pod has and its image does not use");
-    // For LiteLLM, `reads.json` contains only the variables on the page.
+    // Skip LiteLLM in the second table: for its image, `reads.json` contains only variables that the page mentions.
     let unset: BTreeSet<_> = read.difference(told).filter(|(kind, _)| kind != "ModelAPI").cloned().collect();
     assert_eq!(tables[1], unset, "variables that an image reads and no policy sets");
 }
 
-/// Checks that the chapter contains the policy's table of variables that an image ignores. Also checks that this table
-/// agrees with the packages.
+/// Checks that the chapter contains the table [`KAOS_IMAGE`], in which the policy lists the variables that an image
+/// ignores. Also checks that this table agrees with `reads.json`.
 fn compare_with_versions(chapter: &str) {
     let (image, known) = KAOS_IMAGE;
     let reads = reads();
@@ -140,7 +141,7 @@ fn compare_with_versions(chapter: &str) {
     let of_fields = ["AGENTIC_LOOP_", "MEMORY_", "TASK_", "AUTONOMOUS_"];
     for (kind, name) in of_kinds(chapter.split("|---|---|---|").nth(1).unwrap()) {
         let is_of_field = kind == "Agent" && of_fields.iter().any(|beginning| name.starts_with(beginning));
-        // KAOS sets `MEMORY_TYPE` for every memory, whatever the fields are.
+        // The policy sets `MEMORY_TYPE` for every kind of memory, so no field decides it.
         let is_known = name == "MEMORY_TYPE" || known.iter().any(|(entry, _)| covers(entry, &name));
         assert!(!is_of_field || is_known, "{name} is missing in the policy's table");
     }

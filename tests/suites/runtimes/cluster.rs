@@ -14,13 +14,14 @@ use serde_json::Value;
 use crate::kubelet::Kubelet;
 use crate::node::{LOOK, Pod};
 
-/// The settings that the programs on the node need, in addition to the preset. This version of LiteLLM only starts with
-/// a master key or a permission to run without one. Without a secured cluster, users have no identity, so a setting
-/// lets Agents read the memories of users.
+/// The settings that the programs on the node need, in addition to the preset. This version of LiteLLM starts only if
+/// it has a master key, or a permission to run without one. On a cluster that is not secured, users have no identity,
+/// so a setting lets Agents read the memories of users.
 const SETTINGS: [&str; 4] =
     ["--set", "modelapi.proxyConfig.withoutMasterKey=true", "--set", "agent.memory.userIdentity=true"];
 
-/// The maximum time until all objects of a test are ready. The processes of a test start at the same time.
+/// The maximum time until all objects of a test are ready. The time is long because all processes of a test start at
+/// the same time.
 const PATIENCE: Duration = Duration::from_mins(10);
 
 /// The cluster, with its operator and its node.

@@ -1,7 +1,7 @@
-//! OPA as the decision point. OPA has the rules and the data of the ConfigMap that the operator writes.
+//! Runs OPA as the decision point, with the rules and the data of the ConfigMap that the operator writes.
 //!
-//! The decision point of the chart answers the gateway over gRPC, by a plugin that is not a part of OPA. This suite
-//! asks the same rules over HTTP. A test in `tests/rego` starts OPA with the chart's arguments.
+//! In the chart's decision point, a plugin that is not a part of OPA answers the gateway over gRPC. This suite asks OPA
+//! over HTTP instead, with the same rules. A test in `tests/rego` starts OPA with the chart's arguments.
 
 use std::cell::RefCell;
 use std::process::{Child, Command};
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct DecisionPoint {
     opa: Child,
     port: u16,
-    /// The version of the ConfigMap that OPA has.
+    /// The version of the ConfigMap that this program has loaded into OPA.
     loaded: RefCell<String>,
 }
 
@@ -47,7 +47,7 @@ impl DecisionPoint {
         Ok(Self { opa, port, loaded: RefCell::default() })
     }
 
-    /// Decides about a request, by the rules and the data that the ConfigMap has now.
+    /// Asks OPA about a request, with the rules and the data that the ConfigMap has now.
     pub(crate) async fn decide(
         &self,
         world: &World,
@@ -65,15 +65,15 @@ impl DecisionPoint {
 
     async fn load(&self, world: &World) -> Result<()> {
         let all = world.try_list_in(Kind::named("ConfigMap"), SYSTEM).await?;
-        // Without the ConfigMap, a pod of the decision point does not start.
+        // Fail without the ConfigMap, because a pod of the real decision point would not start either.
         let config = all.iter().find(|config| name(config) == CONFIG).context("the operator wrote no ConfigMap")?;
         let version = config["metadata"]["resourceVersion"].to_string();
         if *self.loaded.borrow() == version {
             return Ok(());
         }
         let of = |key: &str| config["data"][key].as_str().with_context(|| format!("the ConfigMap has no key {key}"));
-        // Load each part of the data separately. A request with all of `data.kaos` would overlap with the rules, which
-        // OPA has as `data.kaos.authz`.
+        // Load each part of the data separately. OPA rejects a request that sets all of `data.kaos`, because the rules
+        // define `data.kaos.authz`.
         http::put(self.port, "/v1/policies/authz", of("policy.rego")?, PATIENCE)?.json()?;
         let data: Value = serde_json::from_str(of("data.json")?)?;
         for (key, value) in data["kaos"].as_object().context("the data have no object kaos")? {

@@ -25,7 +25,7 @@ use crate::pod::list;
 
 /// The host in the addresses that Agents call.
 pub(crate) const HOST: &str = "gw.tests";
-/// The address to which the name of the host resolves. No pod and no Service has this address.
+/// The address to which [`HOST`] resolves. No pod and no Service has this address.
 const ADDRESS: &str = "198.19.0.1";
 
 /// The gateway of a cluster.
@@ -35,7 +35,7 @@ pub(crate) struct Gateway {
     decided: Arc<Mutex<Vec<Decided>>>,
 }
 
-/// A decision about a request of an Agent.
+/// A decision of the decision point about a request of an Agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decided {
     pub(crate) method: String,
@@ -45,7 +45,7 @@ pub(crate) struct Decided {
     pub(crate) status: u64,
 }
 
-/// The parts of a request that the gateway reads.
+/// The parts of an HTTP request that the gateway reads.
 struct Request {
     method: String,
     path: String,
@@ -143,7 +143,7 @@ impl State {
         Ok(client.shutdown().await?)
     }
 
-    /// Returns the SecurityPolicy that lets a decision point decide about the requests of a route.
+    /// Returns the SecurityPolicy of a route that names a decision point.
     async fn policy(&self, route: &Value) -> Result<Option<GatewayPolicy>> {
         let namespace = text(&route["metadata"]["namespace"]);
         let policies = self.world.try_list_in(Kind::named("SecurityPolicy"), namespace).await?;
@@ -177,7 +177,7 @@ impl State {
         }
     }
 
-    /// Returns the port of this machine that replaces the Service of a route.
+    /// Returns the port of this machine on which the backend of a route listens.
     fn backend(&self, route: &Value) -> Result<u16> {
         let backend = &rule(route)["backendRefs"][0];
         let host = format!("{}.{}.svc.cluster.local", text(&backend["name"]), text(&route["metadata"]["namespace"]));

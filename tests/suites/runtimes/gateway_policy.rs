@@ -18,7 +18,7 @@ pub(crate) struct GatewayPolicy {
 }
 
 impl GatewayPolicy {
-    /// Returns the first of the SecurityPolicies that lets a decision point decide about the requests of a route.
+    /// Returns the first of the SecurityPolicies that applies to a route and names a decision point.
     pub(crate) fn of(policies: &[Value], route: &str) -> Option<Self> {
         let is_about = |target: &Value| target["kind"] == "HTTPRoute" && target["name"] == *route;
         let protects = |policy: &&Value| {
@@ -29,8 +29,9 @@ impl GatewayPolicy {
         Some(Self { namespace, authorization: policy["spec"]["extAuth"].clone() })
     }
 
-    /// Returns whether the gateway reaches the decision point of the chart: the SecurityPolicy must name this Service,
-    /// and a `ReferenceGrant` must allow this. `grants` are the `ReferenceGrants` in the namespace of the Service.
+    /// Returns whether the gateway may ask the decision point of the chart: the SecurityPolicy must name the decision
+    /// point's Service, and a `ReferenceGrant` must allow this reference. `grants` are the `ReferenceGrants` in the
+    /// namespace of the Service.
     pub(crate) fn reaches(&self, grants: &[Value]) -> bool {
         let backends = list(&self.authorization["grpc"]["backendRefs"]);
         let is_ours = |it: &Value| {
@@ -51,8 +52,8 @@ impl GatewayPolicy {
         grants.iter().any(allows)
     }
 
-    /// Returns the headers that the decision point gets. If the SecurityPolicy has no list, the decision point gets all
-    /// headers.
+    /// Returns the headers that the decision point gets. If the SecurityPolicy does not list headers, the decision
+    /// point gets all headers.
     pub(crate) fn forwarded(&self, headers: &[(String, String)]) -> Vec<(String, String)> {
         let named: Vec<String> =
             list(&self.authorization["headersToExtAuth"]).iter().map(|it| text(it).to_lowercase()).collect();

@@ -1,5 +1,6 @@
 //! Replaces each image by a program, because the node runs no containers. `tests/runtimes/provision` installs the
-//! packages with these programs. For images without such a package, `tests/runtimes/images` has a stand-in.
+//! packages with these programs. For an image whose program is in no package, `tests/runtimes/images` has a simple
+//! replacement.
 //!
 //! Like a real image, an [`Image`] has a command, and adds variables to the variables of the pod.
 
@@ -10,19 +11,19 @@ use anyhow::{Context, Result, bail, ensure};
 
 /// A program that the node runs instead of an image.
 pub(crate) struct Image {
-    /// A word by which the node recognises the image's name.
+    /// A part of the image's name, by which the node recognises the image.
     named: &'static str,
     /// The Python environment of the program, below `target/runtimes`.
     environment: &'static str,
-    /// The command that the node runs if the pod has no command. `{}` stands for the folder with the programs that
-    /// replace images.
+    /// The command that the node runs if the pod has no command. The node replaces `{}` by the path of
+    /// `tests/runtimes/images`.
     command: &'static [&'static str],
 }
 
 /// Without this variable, LiteLLM tries for several seconds to download the prices of models.
 pub(crate) const LOCAL_PRICES: (&str, &str) = ("LITELLM_LOCAL_MODEL_COST_MAP", "True");
 
-/// The images. The node uses the first one with a word that the image's name contains.
+/// The images. The node uses the first entry whose `named` is a part of the image's name.
 const IMAGES: [Image; 8] = [
     Image {
         named: "kaos-agent",
@@ -45,7 +46,8 @@ impl Image {
         image.with_context(|| format!("the node has no program for the image {name}"))
     }
 
-    /// Returns the folders with the program's executables, and with the stand-ins for other executables.
+    /// Returns two folders: one with the executables of the program's environment, and one with executables that
+    /// replace missing ones.
     pub(crate) fn programs(&self) -> [PathBuf; 2] {
         [installed().join(self.environment).join("bin"), of_tests().join("images/bin")]
     }
@@ -89,8 +91,8 @@ pub(crate) fn packages(environment: &str) -> Result<PathBuf> {
     found.find(|path| path.is_dir()).with_context(|| format!("{} has no packages", library.display()))
 }
 
-/// Returns the folder of the LiteLLM proxy with a table for the package tiktoken, which would otherwise download the
-/// table. The real image of the memory service also contains this table.
+/// Returns the folder of the LiteLLM proxy that contains a table for the package tiktoken. Without this folder,
+/// tiktoken would download the table. The real image of the memory service also contains the table.
 pub(crate) fn table_of_tokens() -> Result<PathBuf> {
     let folder = packages("litellm")?.join("litellm/litellm_core_utils/tokenizers");
     ensure!(folder.is_dir(), "the LiteLLM proxy ships no table of tokens: {}", folder.display());

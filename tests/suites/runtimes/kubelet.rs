@@ -25,7 +25,7 @@ use crate::pod::{Objects, list};
 
 /// The name of the node in the cluster.
 const NAME: &str = "processes";
-/// The time between two looks at the cluster. Each look lists all pods and Services.
+/// The time between two polls of the cluster. Each poll lists all pods and Services.
 const BEAT: Duration = Duration::from_millis(300);
 
 /// The node of a cluster. When this value is dropped, the node's processes end.
@@ -107,7 +107,7 @@ fn work(node: Weak<Mutex<Node>>, kubeconfig: &Path, network: Network) -> Result<
         let mut work = Work { world, node, network, addresses: BTreeMap::new(), given: 0 };
         let mut told = String::new();
         while let Some(node) = work.node.upgrade() {
-            // Possibly an object has changed or is gone since the kubelet read it.
+            // Only print an error, and try again: an object may have changed or disappeared since the kubelet read it.
             let error = work.beat(&node).await.err().map(|error| format!("{error:#}")).unwrap_or_default();
             if !error.is_empty() && error != told {
                 println!("  the kubelet tries again: {error}");
@@ -140,7 +140,7 @@ impl Work {
                 self.addresses.remove(&gone);
             }
         }
-        // A pod that cannot start must not delay the other pods.
+        // Continue after an error: a pod that cannot start must not delay the other pods.
         let mut cared = Ok(());
         for pod in &own {
             cared = cared.and(self.care(node, pod).await.with_context(|| name(pod).to_owned()));
@@ -177,8 +177,8 @@ impl Work {
             let objects = self.objects(pod, volumes).await?;
             lock(node).start(&key, &pod["spec"], &objects)?;
             self.given += 1;
-            // This range of addresses is reserved for network tests. Requests to these addresses never leave the
-            // process.
+            // Use addresses from the range that is reserved for network tests. Processes on the node replace these
+            // addresses, so no request goes to them.
             let [high, low] = self.given.to_be_bytes();
             self.addresses.insert(key.clone(), format!("198.18.{high}.{low}"));
         }

@@ -24,8 +24,8 @@ impl Network {
         Self { folder, written: BTreeMap::new() }
     }
 
-    /// Writes the files of all Services. `file` gets the address of a pod and a port of this pod. `file` returns the
-    /// path of the file with the replacement: the port of this machine on which the pod's process listens.
+    /// Writes the files of all Services. For the address and a port of a pod, the function `file` returns the path of
+    /// another file. This other file contains the port of this machine on which the pod's process listens.
     pub(crate) fn update(
         &mut self,
         services: &[Value],

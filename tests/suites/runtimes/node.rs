@@ -53,7 +53,7 @@ struct Running {
     process: Option<Child>,
     /// The init containers that have not started yet.
     init: VecDeque<Container>,
-    /// Whether the process belongs to the pod's own container, and not to an init container.
+    /// Whether the process belongs to the pod's main container instead of an init container.
     is_main: bool,
     is_ready: bool,
 }
@@ -220,7 +220,8 @@ fn of_image(image: &Image, folder: &Path) -> Result<BTreeMap<String, String>> {
 }
 
 impl Pod {
-    /// Returns the file with the port of this machine that replaces a port of the container.
+    /// Returns the path of the file for a port of the container. The file contains the port of this machine on which
+    /// the process listens instead.
     pub(crate) fn file_of_port(&self, port: u16) -> PathBuf {
         self.folder.join("ports").join(port.to_string())
     }
@@ -236,12 +237,12 @@ impl Pod {
         Ok(())
     }
 
-    /// Returns the port of this machine that replaces the port of the readiness probe.
+    /// Returns the port of this machine on which the process listens for the readiness probe.
     pub(crate) fn served(&self) -> Result<u16> {
         self.port(self.container.readiness.as_ref().context("the container has no readiness probe")?.port)
     }
 
-    /// Returns the port of this machine that replaces a port of the container.
+    /// Returns the port of this machine on which the process listens instead of a port of the container.
     fn port(&self, port: u16) -> Result<u16> {
         let file = self.file_of_port(port);
         let text = fs::read_to_string(&file).with_context(|| {
@@ -280,7 +281,7 @@ impl Pod {
 impl Drop for Running {
     fn drop(&mut self) {
         if let Some(process) = &mut self.process {
-            // Possibly the process has already ended.
+            // Ignore an error: the process may already have ended.
             let _ = process.kill();
             let _ = process.wait();
         }

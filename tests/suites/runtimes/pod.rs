@@ -1,9 +1,9 @@
-//! Reads a pod like the kubelet. Volumes become folders, variables get their values, and the
-//! container gets its command and its arguments.
+//! Reads a pod as the kubelet does. Volumes become folders, variables get their values, and the container gets its
+//! command and its arguments.
 //!
-//! A folder replaces the container's file system. In variables and arguments, this module replaces a path below a mount
-//! with the path below the folder that stands for the mount. Any other path stays unchanged, and does not exist on this
-//! machine.
+//! The process uses the file system of this machine, so a folder replaces each mount. If a path in a variable or an
+//! argument is below a mount, this module replaces it by the path below the mount's folder. Other paths stay unchanged,
+//! and usually do not exist on this machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -130,7 +130,7 @@ impl Objects {
         found.with_context(|| format!("no {kind} has the name {name}"))
     }
 
-    /// Puts a volume in the place of `folder`.
+    /// Creates `folder` with the content of a volume, or as a link to the volume.
     fn fill(&self, volume: &Value, folder: &Path) -> Result<()> {
         if let Some(claim) = volume["persistentVolumeClaim"]["claimName"].as_str() {
             ensure!(self.volumes.is_absolute(), "the node has no volume for the claim {claim}");
@@ -211,7 +211,7 @@ fn texts(object: &Value) -> Result<BTreeMap<String, String>> {
     Ok(texts)
 }
 
-/// Returns the texts that `items` selects, with the names in `items`. If `items` is empty, returns all texts.
+/// Returns the texts that `items` selects, each with the file name in `items`. If `items` is empty, returns all texts.
 fn chosen(texts: BTreeMap<String, String>, items: &[Value]) -> Result<BTreeMap<String, String>> {
     let choose = |item: &Value| {
         let (key, path) = (item["key"].as_str().unwrap_or_default(), item["path"].as_str().unwrap_or_default());

@@ -32,8 +32,8 @@ const UNSERVED: [(&str, &[&str]); 8] = [
     ("modelapi-proxy-models-update", &["a", "b"]),
 ];
 
-/// Returns the default policies with the setting that the proxies need: LiteLLM only starts with a master key or a
-/// permission to run without one.
+/// Returns the default policies with the setting that the proxies need: LiteLLM starts only if it has a master key, or
+/// a permission to run without one.
 fn renderers(environment: BTreeMap<String, String>) -> Result<BTreeMap<String, Renderer>> {
     let keyless = json!({"proxyConfig": {"withoutMasterKey": true}});
     let layers = [Layer::tree(Origin::CommandLine, "modelapi", keyless), Layer::env(Origin::Environment, environment)];
@@ -56,7 +56,7 @@ fn proxies(case: &Case) -> Vec<(Value, Vec<Value>, Value)> {
         stage.apply(object);
     }
     stage.settle().unwrap();
-    // A case's update is later in the list, so the updated object replaces the original object.
+    // A case's update is later in the list, so the map contains the updated object instead of the original one.
     let apis: BTreeMap<String, &Value> = objects
         .iter()
         .filter(|object| object["kind"] == "ModelAPI")
@@ -79,7 +79,8 @@ fn proxies(case: &Case) -> Vec<(Value, Vec<Value>, Value)> {
     proxies
 }
 
-/// Returns the Secrets and ConfigMaps with the keys of providers. The recorded cases do not contain these objects.
+/// Returns Secrets and ConfigMaps with keys of providers, for the references in a Deployment. The recorded cases do not
+/// contain these objects.
 fn keys(deployment: &Value) -> Vec<Value> {
     let variables = list(&deployment["spec"]["template"]["spec"]["containers"][0]["env"]).iter();
     let references = variables.flat_map(|variable| {
@@ -95,8 +96,8 @@ fn keys(deployment: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the models that a ModelAPI must serve: the models in the user's own configuration, or else the models in
-/// `models`.
+/// Returns the models that a ModelAPI must serve: the models in the field `configYaml`, or in the field `models` if
+/// `configYaml` is missing.
 fn wanted(api: &Value, config: &str) -> BTreeSet<String> {
     let proxy = &api["spec"]["proxyConfig"];
     if proxy["configYaml"].is_null() {
@@ -130,7 +131,7 @@ fn the_proxy_loads_every_configuration_of_the_recorded_cases_and_lists_its_model
             let config = pod.file("/etc/litellm/config.yaml").unwrap();
             let wanted = wanted(&api, &config);
             println!("  {} lists {wanted:?}", case.name);
-            // For a pattern, LiteLLM also lists all models that it knows for this pattern.
+            // For a pattern such as `openai/*`, LiteLLM also lists all models that it knows for this pattern.
             let is_of =
                 |model: &String| wanted.iter().any(|of| of.strip_suffix('*').is_some_and(|of| model.starts_with(of)));
             let unserved: BTreeSet<String> = wanted.difference(&listed).cloned().collect();

@@ -1,4 +1,4 @@
-//! Samples like the eight samples of KAOS 0.8.4 become ready, because the probes of real processes pass.
+//! Checks that samples like the eight samples of KAOS 0.8.4 become ready, because the probes of real processes pass.
 //!
 //! The recorded cases contain samples 1 to 4. The folder `tests/runtimes/samples` contains samples 5 to 8, written from
 //! a description of KAOS's samples. Three images have no package, so a stand-in of `tests/runtimes/images` runs
@@ -85,7 +85,7 @@ async fn an_agent_becomes_ready_only_when_its_runtime_runs() {
     let world = cluster.world("ending").await;
     let (model, agent) = (samples::model_api("llm"), samples::agent("a", "llm", &json!({})));
     let mut wrong = agent.clone();
-    // The runtime reads this variable, and ends if the scope does not exist.
+    // The runtime reads this variable at its start, and ends because a scope of this name does not exist.
     wrong["spec"]["container"] = json!({"env": [{"name": "MEMORY_MAX_READ_SCOPE", "value": "everything"}]});
     world.apply_all(&[model, wrong]).await;
     cluster.until_ready(&world, &["ModelAPI/llm".to_owned()]).await;
@@ -106,7 +106,8 @@ async fn the_eight_samples_become_ready_with_real_processes() {
     for sample in SAMPLES {
         let world = run(cluster, sample).await;
         match sample {
-            // The init container of the ModelAPI has pulled the model. Otherwise the stand-in would not answer.
+            // This answer also shows that the ModelAPI's init container has pulled the model: without the model, the
+            // replacement of Ollama does not answer.
             "1-simple" => assert_eq!(chat(cluster, &world, "simple-agent").await, "the answer of the model"),
             "7-memory-agent" => {
                 let agents = ["knows-users", "knows-the-session", "knows-its-own"];

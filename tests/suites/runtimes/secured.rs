@@ -1,7 +1,9 @@
-//! Samples 7 and 8, and tools, in a secured cluster. All requests in this module go through the gateway, which asks the
-//! decision point. The requests of the Agents to peers, tools and stores also go through the gateway.
+//! Tests samples 7 and 8, and the tools of MCPServers, in a secured cluster. All requests in this module go through the
+//! gateway, which asks the decision point. The requests of the Agents to peers, tools and stores also go through the
+//! gateway.
 //!
-//! The API server signs the tokens of the Agents. A script replaces the identity provider of the users.
+//! The API server signs the tokens of the Agents. A script signs the tokens of the users, instead of an identity
+//! provider.
 
 use std::fs;
 use std::path::PathBuf;
@@ -48,7 +50,8 @@ impl Secured {
         let printed = command.output()?;
         ensure!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
         let identities: Value = serde_json::from_slice(&printed.stdout)?;
-        // The rules accept only RS256, and the control plane of other tests signs with another algorithm.
+        // Start another control plane than other tests: the rules accept only RS256, and that control plane signs with
+        // another algorithm.
         let control = ControlPlane::signing_with(&folder, Extent::WithoutNodes)?;
         let world = World::over(control.client().await?, "default");
         let mut references = definition("gateway.networking.k8s.io", "referencegrants", "ReferenceGrant");
@@ -126,12 +129,12 @@ fn object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
 }
 
-/// Returns a grant of ada for one resource.
+/// Returns an AccessGrant that lets the user ada call one resource.
 fn grant(name: &str, resource: &Value) -> Value {
     object("AccessGrant", name, &json!({"subjects": [{"kind": "User", "name": "ada"}], "resources": [resource]}))
 }
 
-/// Returns an Agent that asks the Agent `asked` of sample 8, and a grant of ada for this Agent.
+/// Returns an Agent that asks the Agent `asked` of sample 8, and an AccessGrant that lets ada call this new Agent.
 fn courier() -> [Value; 2] {
     let delegates = json!({"tool_calls": [{"name": "delegate_to_asked", "arguments": {"task": "Is there a grant?"}}]});
     let responses = json!([delegates.to_string(), "It has answered."]).to_string();
@@ -142,7 +145,7 @@ fn courier() -> [Value; 2] {
     [object("Agent", "courier", &agent), grant("courier", &json!({"kind": "Agent", "name": "courier"}))]
 }
 
-/// Returns an MCPServer, an Agent that names it, and a grant of ada for the MCPServer.
+/// Returns an MCPServer, an Agent that names it, and an AccessGrant that lets ada call the MCPServer.
 fn tools() -> [Value; 3] {
     let plus =
         "def plus(left: int, right: int) -> int:\n    \"\"\"Sum of two whole numbers.\"\"\"\n    return left + right\n";
@@ -176,9 +179,9 @@ fn call_tool(secured: &Secured, path: &str, headers: &[(&str, &str)]) -> std::re
     Ok(send(&session, &request(2, "tools/call", arguments)).body)
 }
 
-/// Checks that only callers with a grant reach the tools of an MCPServer. The test sends the tokens of Agents itself:
-/// the MCP client among the pinned packages uses `httpx2`, and KAOS's runtime adds its tokens only to requests of
-/// `httpx`.
+/// Checks that only callers with a grant reach the tools of an MCPServer. The test sends the tokens of Agents itself,
+/// because KAOS's runtime would not: it adds tokens only to requests of the library `httpx`, but the pinned MCP client
+/// uses `httpx2`.
 async fn only_callers_with_a_grant_reach_tools(secured: &Secured, world: &World) {
     world.apply_all(&tools()).await;
     secured.cluster.until_ready(world, &["MCPServer/sums".to_owned(), "Agent/adder".to_owned()]).await;
@@ -217,7 +220,7 @@ async fn until_enforced(world: &World, grant: &str) {
 async fn in_a_secured_cluster_only_callers_with_a_grant_get_an_answer() {
     let secured = Secured::start().await.unwrap();
 
-    // Sample 8: the user ada has a grant for the Agent `asked`, and the autonomous Agent `patrol` names it as a peer.
+    // Sample 8: the user ada may call the Agent `asked`, and the autonomous Agent `patrol` names `asked` as a peer.
     let world = samples::run(&secured.cluster, "8-authorization-walkthrough").await;
     secured.until_asked(&world).await;
     until_enforced(&world, "AccessGrant/ada").await;
@@ -255,13 +258,13 @@ async fn in_a_secured_cluster_only_callers_with_a_grant_get_an_answer() {
     };
     assert!(events["events"].as_array().unwrap().iter().any(is_answer), "{events:#}");
     only_callers_with_a_grant_reach_tools(&secured, &world).await;
-    // Without the grant, the gateway refuses the same request.
+    // Without the AccessGrant, the gateway refuses the same request.
     world.delete("AccessGrant/ada").await;
     let is_refused = async || secured.ask("ada", &to("asked"), Some(&chat)).status == 403;
     world.until_true("the withdrawn grant counts", is_refused).await;
     world.delete(&format!("Namespace/{}", world.namespace)).await;
 
-    // Sample 7: the group `staff` has a grant for one Agent and for the store.
+    // Sample 7: the group `staff` may call one Agent and the store.
     let world = samples::run(&secured.cluster, "7-memory-agent").await;
     secured.until_asked(&world).await;
     until_enforced(&world, "AccessGrant/staff").await;

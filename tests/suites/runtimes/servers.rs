@@ -1,5 +1,5 @@
-//! Checks that `FastMCP` serves the functions in `params` of an MCPServer. The names of the functions must match the
-//! names in the object's status.
+//! Checks that `FastMCP` serves the Python functions in the field `params` of an MCPServer as tools. The names of these
+//! tools must equal the names in the object's status.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::images::{self, Image};
 use crate::node::Node;
 use crate::pod::Objects;
 
-/// Returns the distinct sources in the recorded cases. Each source has a name, a Deployment, and the tools in the
-/// status.
+/// Returns the different Python sources in the recorded cases. Each source has a name, a Deployment, and the tools in
+/// the object's status.
 fn sources() -> BTreeMap<String, (String, Value, Value)> {
     let mut sources = BTreeMap::new();
     for case in case::all().unwrap() {

@@ -34,8 +34,8 @@ fn object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec})
 }
 
-/// Returns the provider behind the ModelAPI, and the Secret with the provider's key. The provider does not come from a
-/// policy.
+/// Returns the objects of the provider to which the ModelAPI forwards requests, and the Secret with the provider's key.
+/// The test creates the provider, not a policy.
 fn provider() -> Vec<Value> {
     let labels = json!({"app": "provider"});
     let probe = json!({"tcpSocket": {"port": 8000}});
@@ -54,8 +54,8 @@ fn provider() -> Vec<Value> {
     ]
 }
 
-/// Returns the answers of the model of the Agent `lead`. The model calls a tool for a sum and a tool for a price, runs
-/// code that calls a tool, asks its peer, saves a fact, searches for facts, and answers.
+/// Returns the prepared answers of the model of the Agent `lead`. With them, the Agent calls a tool for a sum and a
+/// tool for a price, runs code that calls a tool, asks its peer, saves a fact, searches for facts, and answers.
 fn turns_of_lead() -> String {
     let call =
         |name: &str, arguments: Value| json!({"tool_calls": [{"name": name, "arguments": arguments}]}).to_string();
@@ -197,8 +197,8 @@ async fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools()
     }
     assert!(told.contains(of_provider), "{told}");
 
-    // If the session's window of turns is full, the service removes turns from the window. The service extracts facts
-    // from these turns with the models of the ModelAPI.
+    // If the session has too many turns for its window, the service removes turns from the window. The service extracts
+    // facts from these turns with the models of the ModelAPI.
     let begun = Instant::now();
     while !facts(&store, "lead").contains(of_provider) {
         assert!(begun.elapsed() < EXTRACTION, "no fact: {}", store.log());
@@ -209,7 +209,7 @@ async fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools()
     let told = turns(&store, "s2");
     assert!(told.contains("[tool result search_memory: ## Relevant memory"), "{told}");
 
-    // The facts are in the store's volume, so another pod of the store has them, too.
+    // The facts are in the store's volume, so a new pod of the store has them, too.
     let pods = world.list("Pod").await;
     let old = pods.iter().map(name).find(|name| name.starts_with("memorystore-notes-")).unwrap();
     world.delete(&format!("Pod/{old}")).await;

@@ -1,5 +1,5 @@
-//! Checks that `tests/runtimes/reads.json` lists the variables that the installed packages read. The test of the
-//! reference page reads this file, so it needs no packages.
+//! Checks that `tests/runtimes/reads.json` lists the variables that the installed packages read. The test of the page
+//! `docs/reference/variables.md` reads only this file, so it needs no packages.
 
 use std::fs;
 use std::path::Path;

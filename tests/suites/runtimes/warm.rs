@@ -34,7 +34,7 @@ impl Warm {
         Ok(warm)
     }
 
-    /// Runs a container. `warm.py` describes the fields of `container`.
+    /// Runs a container. `warm.py` documents the fields of `container`.
     pub(crate) fn run(&mut self, container: &Value) -> Result<()> {
         Ok(writeln!(self.orders, "{container}")?)
     }

@@ -1,5 +1,5 @@
-//! Tests of policies that are scripts. The types for authors follow the contract. The template and the policy `queue`
-//! in JavaScript answer like their versions in Rust.
+//! Tests policies that are scripts. The types for authors of scripts must follow the contract. The template and the
+//! policy `queue` in JavaScript must answer like their versions in Rust.
 
 mod guide_table;
 mod mcpserver;

@@ -1,5 +1,5 @@
-//! Checks that the policy `queue` in JavaScript and the policy `queue` in Rust give equal bytes. The test compares
-//! their descriptions, and their answers for valid, invalid and waiting objects.
+//! Checks that the policy `queue` in JavaScript answers like the policy `queue` in Rust, byte for byte. The test
+//! compares their descriptions, and their answers for valid, invalid and waiting objects.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn script() -> Arc<Policy> {
     load(SCRIPT)
 }
 
-/// Returns the settings in `own`, and the defaults of the schema for all other settings.
+/// Returns complete settings: the settings in `own`, and the schema's defaults for all others.
 fn settings(own: &Value) -> Value {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let properties = schema["properties"].as_object().unwrap().iter();
@@ -50,7 +50,7 @@ fn queue(spec: &Value) -> Value {
            "spec": spec})
 }
 
-/// Answers a need for a Secret with `login`, and a need for a ConfigMap with `extra`.
+/// Returns the answers to the needs: the parameter `login` for a Secret, and the parameter `extra` for a ConfigMap.
 fn answered(needs: &[Need], login: &Answer, extra: &Answer) -> Vec<Found> {
     let of = |need: &Need| match &need.target {
         Target::Named(on) if on.kind == "Secret" => login.clone(),
@@ -59,7 +59,7 @@ fn answered(needs: &[Need], login: &Answer, extra: &Answer) -> Vec<Found> {
     needs.iter().map(|need| Found { id: need.id.clone(), answer: of(need) }).collect()
 }
 
-/// The answers of a policy to all questions of a pass.
+/// The answers of a policy to all calls of a pass.
 #[derive(Debug, PartialEq)]
 struct Pass {
     needs: Vec<Need>,

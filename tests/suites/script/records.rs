@@ -29,7 +29,7 @@ impl Contract {
         pascal(self.definition(id).name.as_deref().unwrap_or_default())
     }
 
-    /// Returns whether a type is JSON text, alone or in a list or an option.
+    /// Returns whether a type is the JSON text of the contract, or a list or an option of such texts.
     pub(crate) fn is_json(&self, of: &Type) -> bool {
         let Type::Id(id) = of else { return false };
         let definition = self.definition(*id);
@@ -40,7 +40,7 @@ impl Contract {
         }
     }
 
-    /// Returns the names of these types, and the names of all types inside of these types.
+    /// Returns the names of these types, and of all types that occur in them.
     pub(crate) fn within(&self, names: &[&str]) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for id in &self.types {

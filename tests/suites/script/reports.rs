@@ -1,5 +1,5 @@
-//! Checks that a script without `assess` gets the same report as a policy in Rust, Go or Python without its own
-//! assessment. The libraries of these languages have a test of the same cases.
+//! Checks the report of a script without the function `assess`. It must equal the report of a policy in Rust, Go or
+//! Python without its own assessment. The libraries of these languages have a test of the same cases.
 
 use kaos_policy::contract::{Child, Observation, Outcome, Reference, Refusal};
 use kaos_policy::digest::canonical;

@@ -1,4 +1,4 @@
-//! Checks that the script engine's table of fields agrees with the contract.
+//! Checks that the script engine's lists of fields and enums agree with the contract.
 
 use wit_parser::TypeDefKind;
 

@@ -9,12 +9,13 @@ use wit_parser::{Docs, Field, Type, TypeDefKind};
 use super::records::{Contract, camel};
 use super::table::fields::{EMPTY, REQUIRED};
 
-/// The part of the file that the contract does not contain.
+/// The part of `policy.d.ts` that does not come from the contract.
 const GLOBALS: &str = include_str!("globals.d.ts");
 
 struct Typings {
     contract: Contract,
-    /// The records that only scripts write. Scripts may omit fields of these records that have a default.
+    /// The names of the records that scripts return and never receive. In these records, scripts may omit fields that
+    /// have a default.
     written: BTreeSet<String>,
 }
 

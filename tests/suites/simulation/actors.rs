@@ -35,7 +35,7 @@ const DEFINITIONS: [&str; 4] =
     ["agents.kaos.tools", "modelapis.kaos.tools", "mcpservers.kaos.tools", "gadgets.test.example.com"];
 /// The controllers that the simulation makes slow at times.
 const LATE: [Controller; 2] = [Controller::Garbage, Controller::Deployments];
-/// Names of children. Other clients can create objects with these names before the operator does.
+/// Names of children. Other clients can create objects with these names before the operator creates the children.
 const COVETED: [&str; 3] = ["agent-helper", "modelapi-gpt", "net"];
 
 fn tool(rng: &mut Rng, name: &str, sane: bool) -> Value {
@@ -193,7 +193,7 @@ fn fate(rng: &mut Rng) -> PodFate {
     }
 }
 
-/// Changes a field of a child, as a client that is neither the user nor the operator.
+/// Changes a field of a child, as a client that is neither a user nor the operator.
 async fn meddle(w: &World, rng: &mut Rng) -> String {
     let at = pick(rng, &CHILDREN);
     let kind = at.split('/').next().unwrap_or_default();
@@ -225,8 +225,8 @@ async fn delete(w: &World, at: &str) -> String {
     format!("delete {at}")
 }
 
-/// The objects that users want at the end. All of these objects are valid, so the final state does not depend on
-/// earlier actions.
+/// The objects that users want at the end of the run. All of these objects are valid, so the final state does not
+/// depend on earlier actions.
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub(crate) objects: Vec<Value>,
@@ -283,7 +283,7 @@ impl Ending {
             missing.clear();
             restore_ground(w).await;
             for object in &self.objects {
-                // Possibly a CustomResourceDefinition or the namespace is still missing. In this case, try again later.
+                // If an apply fails, try again later: a CustomResourceDefinition or the namespace may still be missing.
                 if let Err(error) = w.try_apply(object).await {
                     missing.push(format!("{} is refused: {error}", object["metadata"]["name"]));
                 }

@@ -1,5 +1,5 @@
-//! Convergence under faults. After the faults end, the cluster must contain the same objects as after a run without
-//! faults.
+//! Convergence under faults. Tests that after the faults end, the cluster contains the same objects as after a run
+//! without faults.
 //!
 //! The seed decides everything: the users' actions, the behaviour of the API server and of the network, and the crashes
 //! of the operator. Each run has its own simulated cluster, in simulated time. Two runs with one seed are equal.
@@ -44,7 +44,7 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
 }
 
-/// Returns a report on a failed run of a seed, with only the steps that the failure needs.
+/// Returns a report on a failed run of a seed, without the steps that the failure does not need.
 fn failure(seed: u64, all: Ended) -> String {
     let run = |without: &BTreeSet<usize>| simulate(seed, without, &Hits::default());
     let without = shrink::superfluous(all.steps, |without| !run(without).wrong.is_empty());
@@ -68,7 +68,7 @@ fn report(seed: u64, ended: &Ended) -> String {
     )
 }
 
-/// The number of failed seeds in the message of the test.
+/// The maximum number of failed seeds that the test's message reports.
 const SHOWN: usize = 3;
 
 #[test]
@@ -110,7 +110,7 @@ fn a_simulated_cluster_converges_after_faults_and_crashes() {
         reports = reports.join("\n"),
         failed = numbers.len()
     );
-    // A small number of seeds possibly causes only some kinds of faults.
+    // Check this only for a full run: a few seeds may cause only some kinds of faults.
     let missing = if seeds < SEEDS { Vec::new() } else { hits.missing() };
     assert!(
         missing.is_empty(),

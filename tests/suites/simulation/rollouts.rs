@@ -1,6 +1,7 @@
-//! Rollouts under crashes. Users install settings in steps, steer the rollouts, and edit and replace servers. Pods fail
-//! and crash, and the operator ends at random writes. In every case, the last installed settings must serve everywhere
-//! at the end. Two stories end the operator at each write: of a rollout that completes, and of a rollout that returns.
+//! Rollouts under crashes. Users install settings in steps, steer the rollouts, and edit and replace MCPServers. Pods
+//! fail and crash, and the operator ends at random writes. In every case, the last installed settings must serve
+//! everywhere at the end. Two further tests end the operator at each of its writes: during a rollout that completes,
+//! and during a rollout that returns.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -25,7 +26,7 @@ use crate::check::{self, State};
 use crate::number;
 
 pub(crate) const SERVERS: [&str; 5] = ["a", "b", "c", "d", "e"];
-/// The names of the ConfigMap, which users sometimes rename.
+/// The names of the package's ConfigMap: users sometimes rename the package.
 const NAMES: [&str; 2] = ["levels", "levels-renamed"];
 const STAGED: &str = "rollout: {mode: staged, steps: [1, 100%], pause: 30s, patience: 30s}";
 /// The number of seeds in CI.
@@ -97,7 +98,7 @@ async fn wrong_revisions(w: &World) -> Vec<String> {
     wrong
 }
 
-/// Returns the state at the end, and a message for each mistake. Requests of an idle operator are a mistake, too.
+/// Returns the state at the end, and a message for each mistake. Requests of an idle operator count as a mistake, too.
 pub(crate) async fn end(w: &World, replicas: &[String]) -> (State, Vec<String>) {
     pass(w, Duration::from_mins(15), replicas).await;
     let mut wrong = check::strays(w).await;
@@ -140,8 +141,8 @@ async fn act(w: &World, rng: &mut Rng) -> String {
             format!("install {level} with {rollout}")
         }
         4 => {
-            // Rename the ConfigMap like a tool that gives each content another name: first create the new one, then
-            // delete the old one.
+            // Rename the package as a tool does that gives each content another name: create the new ConfigMap, and
+            // then delete the old one.
             let (old, new) = if rng.bool() { (NAMES[0], NAMES[1]) } else { (NAMES[1], NAMES[0]) };
             let level = pick(rng, &["DEBUG", "WARNING"]);
             drop(w.try_apply(&levels(new, level, STAGED)).await);
@@ -159,8 +160,8 @@ async fn act(w: &World, rng: &mut Rng) -> String {
     }
 }
 
-/// Disturbs the rollouts of installed packages and of default policies: as a user who steers them, deletes records and
-/// changes servers, or as pods that fail.
+/// Disturbs the rollouts of installed packages and of default policies. Either a user steers a rollout, deletes a
+/// PolicyRevision or changes MCPServers, or pods fail.
 pub(crate) async fn disturb(w: &World, rng: &mut Rng) -> String {
     let fate = |rng: &mut Rng| match rng.u8(..4) {
         0 => PodFate::NotReady,
@@ -174,8 +175,8 @@ pub(crate) async fn disturb(w: &World, rng: &mut Rng) -> String {
             format!("alice steers: {verb}")
         }
         3 => {
-            // Delete the record, but keep the ConfigMap with the stored bytes. On a real cluster, the operator reads
-            // these bytes before the garbage collector deletes the ConfigMap.
+            // Delete the PolicyRevision, but keep the ConfigMap with the stored bytes. On a real cluster, the operator
+            // reads these bytes before the garbage collector deletes the ConfigMap.
             let serves = |it: &Value| matches!(text(&it["status"]["state"]), "Active" | "Yielding");
             let serving: Vec<Value> = revisions(w).await.into_iter().filter(serves).collect();
             let Some(revision) = serving.get(rng.usize(..serving.len().max(1))) else { return "nothing".to_owned() };
@@ -211,7 +212,7 @@ pub(crate) async fn disturb(w: &World, rng: &mut Rng) -> String {
     }
 }
 
-/// Ends all trouble: restores the servers, and lets their pods become ready.
+/// Ends the disturbances: restores the MCPServers, and lets their pods become ready.
 pub(crate) async fn restore(w: &World) {
     w.crash_point.clear();
     w.pods(ready(1));
@@ -271,8 +272,8 @@ fn simulate(seed: Option<u64>) -> Run {
     told.into_inner()
 }
 
-/// Runs the seeds of a simulation, and compares the state at the end with that of a run without faults. `share` divides
-/// the number of seeds in `KAOS_SEEDS`.
+/// Runs the seeds of a simulation, and compares the final state of each with that of a run without faults. If
+/// `KAOS_SEEDS` is set, the number of seeds is this value divided by `share`.
 pub(crate) fn run_seeds(seeds: u64, share: u64, simulate: impl Fn(Option<u64>) -> Run + Sync) {
     let wanted = simulate(None);
     assert!(wanted.wrong.is_empty(), "without faults: {:#?}", wanted.wrong);
@@ -317,8 +318,8 @@ fn the_last_settings_serve_everywhere_whatever_happened_to_earlier_rollouts() {
     run_seeds(SEEDS, 1, simulate);
 }
 
-/// Plays a rollout. Ends the operator once, at this write, before or after its effect. Returns the state at the end, a
-/// message for each mistake, and whether the operator ended.
+/// Plays a rollout. Ends the operator once: at this write, before or after the write takes effect. Returns the state at
+/// the end, a message for each mistake, and whether the operator ended.
 fn story(returns: bool, at: Option<(u32, bool)>) -> (State, Vec<String>, bool) {
     let told = RefCell::new((State::default(), Vec::new(), false));
     play(scenario(), async |w| {

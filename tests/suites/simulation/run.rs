@@ -30,7 +30,7 @@ pub(crate) struct Ended {
     pub(crate) journal: Vec<String>,
     /// The number of steps that the seed determines.
     pub(crate) steps: usize,
-    /// The differences from the wanted state. The list is empty if the run reached this state.
+    /// The differences between the final state and the wanted state.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ fn scenario(seed: u64) -> Scenario {
     if seed % 8 == 6 { scenario.components() } else { scenario }
 }
 
-/// Runs one seed, but leaves out the steps `without`. `hits` counts the faults.
+/// Runs one seed, but leaves out the steps whose numbers are in `without`. `hits` counts the faults.
 pub(crate) fn simulate(seed: u64, without: &BTreeSet<usize>, hits: &Hits) -> Ended {
     let shared = Rc::new(RefCell::new(Ended::default()));
     let ending = Ending::draw(&mut Rng::with_seed(seed ^ 0xe4d));
@@ -142,8 +142,8 @@ impl Run<'_> {
         if let Err(why) = ending.bring_about(self.w).await {
             return vec![why];
         }
-        // Wait for the longest backoff. If the faults dropped events, wait until the operator has listed everything
-        // again.
+        // Wait for the longest backoff. If the faults dropped watch events, wait until the operator has listed all
+        // objects again.
         let quiet = if trouble.loses_events() { Duration::from_hours(7) } else { Duration::from_mins(15) };
         self.pass(quiet).await;
         self.note("it should be quiet");
@@ -266,7 +266,7 @@ fn fault_free(seed: u64, ending: &Ending) -> State {
     let state = RefCell::new(State::default());
     let scenario = scenario(seed);
     std::thread::scope(|scope| {
-        // Use a separate thread, because a runtime cannot start inside another runtime.
+        // Use a separate thread, because an async runtime cannot start inside another one.
         let run = scope.spawn(|| {
             let state = RefCell::new(State::default());
             play(scenario, async |w| {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 /// The maximum number of runs for one seed. A run takes about a second.
 const RUNS: usize = 60;
 
-/// Searches for the largest set of steps that the run can leave out and still fail. Returns this set.
+/// Searches for a set of steps, as large as possible, without which the run still fails. Returns this set.
 ///
 /// Tries to leave out half of the steps, then a quarter, and so on. `fails` runs the seed without some steps, and
 /// returns whether that run fails.

@@ -17,7 +17,7 @@ use crate::check::{self, State};
 /// The write at which the operator ends.
 #[derive(Debug, Clone, Copy)]
 struct End {
-    /// The number of writes before the operator's last write.
+    /// The number of writes before the write at which the operator ends.
     writes: u32,
     /// Whether the write takes effect.
     after: bool,
@@ -32,8 +32,8 @@ struct RunOutcome {
     ended: bool,
 }
 
-/// Returns the steps of the story. The steps create, change and delete objects of all kinds, with children of all
-/// types. Some of the objects wait for other objects.
+/// Returns the steps of the story that the test repeats. The steps create, change and delete objects of all kinds, with
+/// children of all types. Some of the objects wait for other objects.
 fn story() -> [Vec<Change>; 4] {
     let boss = |more: &Value| Change::Apply(agent("boss", "llm", more));
     let web = |spec: &Value| Change::Apply(gadget("web", spec));

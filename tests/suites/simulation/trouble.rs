@@ -46,9 +46,9 @@ impl Cut {
 /// How often faults occur.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trouble {
-    /// The rate of each kind of fault.
+    /// The probability with which each kind of fault occurs.
     rate: f64,
-    /// The rate of watch events that are lost without an error.
+    /// The probability with which a watch event gets lost without an error.
     dropped: f64,
 }
 

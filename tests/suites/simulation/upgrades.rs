@@ -1,6 +1,6 @@
 //! Upgrades of the operator under crashes. Users replace the operator by versions with other default policies, approve
-//! and steer the rollouts of these policies, and replace servers. Pods fail and crash, and the operator ends at random
-//! writes. In every case, the default policy of the last version must serve everywhere at the end.
+//! and steer the rollouts of these policies, and replace MCPServers. Pods fail and crash, and the operator ends at
+//! random writes. In every case, the default policy of the last version must serve everywhere at the end.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ const LEVELS: [&str; 4] = ["ERROR", "DEBUG", "WARNING", "INFO"];
 const LAST: &str = "CRITICAL";
 /// The number of seeds in CI.
 const SEEDS: u64 = 12;
-/// The nightly run has time for a tenth of its seeds.
+/// The nightly run has time for only a tenth of the seeds in `KAOS_SEEDS`.
 const SHARE: u64 = 10;
 
 /// The default policy of MCPServers in each version of the operator.
@@ -37,8 +37,9 @@ fn scenario() -> Scenario {
     Scenario::embedded("the test ends the operator during upgrades").installing(false).idle()
 }
 
-/// Replaces the operator by the version with this default policy. One operator ends gracefully. Of two replicas, each is
-/// killed and replaced after the other, so two versions run at one time.
+/// Replaces the operator by the version with this default policy. If `replicas` is empty, stops the operator
+/// gracefully, and starts the new version. Otherwise kills and replaces one replica after the other, so that two
+/// versions run at the same time.
 async fn upgrade(w: &World, level: &str, rollout: DefaultsRollout, replicas: &[String], between: Duration) {
     w.bring(std::slice::from_ref(&POLICIES[level]), rollout);
     if replicas.is_empty() {
@@ -52,7 +53,7 @@ async fn upgrade(w: &World, level: &str, rollout: DefaultsRollout, replicas: &[S
     }
 }
 
-/// Approves each revision that the operator holds.
+/// Approves each revision that the operator holds, as a user.
 async fn approve(w: &World) {
     for held in revisions(w).await.into_iter().filter(|it| it["status"]["state"] == "Held") {
         let annotations =

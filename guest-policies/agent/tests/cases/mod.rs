@@ -65,9 +65,9 @@ impl Case {
         !self.about["desired"].is_null()
     }
 
-    /// Returns the recorded children of the object of this case, or `None` if the plan need not match them.
+    /// Returns the recorded children of the case's object, or `None` if the plan need not match the recorded children.
     pub(crate) fn expected(&self) -> Option<Vec<Value>> {
-        // The cases that deviate from the Go operator although their plans match the recorded children.
+        // Cases that deviate from the Go operator in other points than the children: their plans match the recordings.
         const SAME_PLAN: [&str; 3] =
             ["agent-network-peer-missing", "agent-network-peer-unexposed", "agent-telemetry-enabled-no-endpoint"];
         let own = format!("agent-{}", self.primary().name());
@@ -93,7 +93,7 @@ impl Case {
         subject.beside::<Agent>(&beside).build()
     }
 
-    /// Returns `object` with the status that the object's own policy would first write.
+    /// Returns `object` with the status that the policy of the object's kind would write in its first pass.
     fn with_status(&self, object: &Value) -> Value {
         let seen = Object::new(object.clone());
         let (prefix, port) = match seen.kind() {
@@ -116,7 +116,7 @@ impl Case {
         testing::plan::<Agent>(&self.subject())
     }
 
-    /// Returns the report on the plan, after the Deployment got the status in the recording.
+    /// Returns the report on the plan for a Deployment that has the status in the recording.
     pub(crate) fn report(&self) -> Report {
         let subject = self.subject();
         let plan = testing::plan::<Agent>(&subject).unwrap();
@@ -131,7 +131,7 @@ impl Case {
     }
 }
 
-/// Returns the settings that result from the environment of a profile in `profiles.yaml`, such as `gateway`.
+/// Returns the settings for a profile of `profiles.yaml`, such as `gateway`: the settings that its environment gives.
 fn settings(profile: &str) -> Value {
     let profiles = yaml::parse(&fs::read_to_string(golden().join("profiles.yaml")).unwrap()).unwrap();
     let mut environment = profiles["base"].as_object().unwrap().clone();

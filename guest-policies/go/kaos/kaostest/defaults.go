@@ -36,7 +36,7 @@ func defaultOf(node, root kaos.Map) any {
 	return value
 }
 
-// fill adds the members of `inner` that `outer` lacks to `outer`.
+// fill adds to `outer` the members of `inner` that `outer` lacks.
 func fill(outer, inner kaos.Map) {
 	for name, value := range inner {
 		own, exists := outer[name]

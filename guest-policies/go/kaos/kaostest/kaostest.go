@@ -52,14 +52,14 @@ func (b SubjectBuilder) Answer(id string, answer kaos.Answer) SubjectBuilder {
 	return b
 }
 
-// Serves says that the cluster serves a type of the claim's wishes.
+// Serves says that the cluster serves this type, which the claim lists among its wishes.
 func (b SubjectBuilder) Serves(apiVersion, kind string) SubjectBuilder {
 	served := append([]kaos.ResourceType{}, b.subject.Cluster.Served...)
 	b.subject.Cluster.Served = append(served, kaos.ResourceType{APIVersion: apiVersion, Kind: kind})
 	return b
 }
 
-// Applied says that the host applied a plan of the object in full once.
+// Applied says that the host has already applied all children of a plan of the object.
 func (b SubjectBuilder) Applied() SubjectBuilder {
 	b.subject.Applied = true
 	return b

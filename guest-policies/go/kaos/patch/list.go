@@ -67,8 +67,8 @@ func positions(ids []string) map[string]int {
 	return first
 }
 
-// arrange orders items as Go does. Items with an id in `wanted` get the order of `wanted`. The other items keep their
-// order. Another item comes before an item of `wanted` only if `below` contains both items in this order.
+// arrange orders items as strategicpatch does. Items with an id in `wanted` get its order. The other items keep their
+// order. Such an item comes before an item of `wanted` only if `below` contains both items in this order.
 func arrange(items []any, own, wanted, below []string) []any {
 	type placed struct {
 		was  int

@@ -67,7 +67,7 @@ type mistake struct {
 	path    kaos.Path
 }
 
-// names reports whether a patch mentions a container, in its containers or in their order.
+// names reports whether a patch names a container, in its list of containers or in the order of this list.
 func names(patch any, own string) bool {
 	members, _ := patch.(kaos.Map)
 	for _, list := range []string{"containers", elementOrder + "containers"} {

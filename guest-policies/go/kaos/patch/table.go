@@ -22,9 +22,9 @@ type typ struct {
 	fields map[string]rule
 	// among has members of which a patch can set at most one.
 	among []string
-	// allBut is set if a patch can set at most one member besides the member of this name.
+	// allBut is the name of a member. If allBut is set, a patch can set at most one other member.
 	allBut *string
-	// by is a member. If the patch gives it a new value, the merge removes all members of the base.
+	// by is the name of a member. If the patch gives this member a new value, the merge removes all members of the base.
 	by string
 }
 

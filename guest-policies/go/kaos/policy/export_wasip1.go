@@ -7,7 +7,7 @@ import (
 )
 
 // These are the functions that the world `policy` exports, with the signatures of the canonical ABI of components. A
-// function that answers returns the address of its answer.
+// function with an answer returns the address of the answer.
 
 var (
 	passes = map[uint32]*pass{}

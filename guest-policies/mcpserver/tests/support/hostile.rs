@@ -8,7 +8,7 @@ use kaos_policy_sdk::types::{Outcome, Refusal, Subject};
 use kaos_policy_sdk::{Policy, testing};
 use serde_json::{Value, json};
 
-/// Returns `object` with `value` at the path `pointer`. Replaces values along this path if necessary.
+/// Returns `object` with `value` at the path `pointer`. Replaces each value along this path that is not an object.
 pub(crate) fn with(mut object: Value, pointer: &str, value: Value) -> Value {
     let mut at = &mut object;
     for key in pointer.split('/').skip(1) {

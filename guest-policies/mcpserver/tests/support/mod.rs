@@ -1,4 +1,4 @@
-//! Recorded cases, for tests that run a policy as native code. A case consists of environment variables for the
+//! Loads recorded cases, for tests that run a policy as native code. A case consists of environment variables for the
 //! settings, the applied objects, and the recorded result.
 #![allow(dead_code, clippy::panic, clippy::unwrap_used)]
 
@@ -18,7 +18,7 @@ mod normalize;
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) recorded: Value,
-    /// Whether the expected result differs from the recorded result.
+    /// Whether the policy deviates from the recorded result on purpose.
     pub(crate) deviates: bool,
     object: Value,
     beside: Vec<Value>,
@@ -40,7 +40,7 @@ pub(crate) fn cases(prefix: &str, kind: &str) -> Vec<Case> {
 fn load(folder: &Path, kind: &str, profiles: &Value, golden: &Path) -> Case {
     let about = documents(&folder.join("case.yaml")).remove(0);
     let mut objects = documents(&golden.join("runtimes.yaml"));
-    // A case can contain its own ConfigMap of runtimes.
+    // The case's own ConfigMap of runtimes replaces the general one.
     let of_the_case = documents(&folder.join("input.yaml"));
     objects.retain(|one| of_the_case.iter().all(|other| other["metadata"]["name"] != one["metadata"]["name"]));
     objects.extend(of_the_case);
@@ -128,7 +128,7 @@ impl Case {
     }
 }
 
-/// Returns the manifests of a plan, without the API server's defaults.
+/// Returns the manifests of a plan, in the form in which they are compared with the recording.
 pub(crate) fn children(plan: &Plan) -> Vec<Value> {
     comparable(testing::manifests(plan).iter().map(|manifest| manifest.value().clone()).collect())
 }

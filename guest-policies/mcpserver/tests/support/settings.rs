@@ -15,7 +15,7 @@ pub(crate) fn row(setting: &str, value: Value, paths: &str) -> Row {
     (setting.to_owned(), value, paths.split_whitespace().map(path).collect())
 }
 
-/// Builds the rows of an HTTP or TCP probe.
+/// Builds the rows about the settings of an HTTP or TCP probe.
 pub(crate) fn probe(setting: &str, field: &str, handler: &str) -> Vec<Row> {
     let at = |leaf: &str| format!("@/{field}/{leaf}");
     let is_http = handler == "httpGet";
@@ -33,7 +33,7 @@ pub(crate) fn probe(setting: &str, field: &str, handler: &str) -> Vec<Row> {
     rows
 }
 
-/// Returns `settings` with a decision point and tokens.
+/// Returns `settings` with protection: a decision point, and issuers of tokens.
 pub(crate) fn secured(settings: &Value) -> Value {
     let values = [
         ("authorizer", json!("pdp.auth.svc:9191")),
@@ -57,7 +57,7 @@ pub(crate) fn security() -> Vec<Row> {
     let of = |leaf: &str, value: Value, paths: &str| row(&format!("security.{leaf}"), value, paths);
     vec![
         of("targetHeader", json!(true), "HTTPRoute:/spec/rules/0/filters"),
-        // The authorizer of `secured` wins over `pdp`, so `pdp` changes nothing.
+        // The setting `authorizer`, which `secured` sets, wins over `pdp`. So `pdp` changes nothing.
         of("pdp", json!(true), ""),
         of("authorizer", json!("a.b.svc:1"), &format!("{backend}/name {backend}/namespace {backend}/port")),
         of("jwtOptional", json!(false), &format!("{guard}/jwt/optional")),

@@ -38,8 +38,8 @@ fn selector_json(selector: &KeySelector) -> Value {
 }
 
 /// Reads the variables of the `env` array at `path` of the object. Entry `i` gets the origin `path[i]`. If several
-/// entries have the same name, the last entry wins, as in Kubernetes. The variable gets the position of the first
-/// entry, unless its value refers to a variable after this position.
+/// entries have the same name, the last entry wins, as in Kubernetes. It moves to the position of the first of these
+/// entries, unless it refers to a variable after that position.
 pub fn from_json(container: &str, list: &[Value], path: &str) -> Result<Vec<EnvVar>, Refusal> {
     let vars = all(container, list, path)?;
     let order = order(vars.iter().map(|var| Some(definition(var))));
@@ -66,7 +66,7 @@ pub(super) fn definition(var: &EnvVar) -> (&str, &str) {
     (&var.name, text)
 }
 
-/// Reads the final mapping from a pod spec after all merges. Includes init containers. The caller must first remove
+/// Reads the final mapping, including init containers, from a pod spec after all merges. The caller must first remove
 /// repeated variables from each container with [`each_once`](super::each_once).
 ///
 /// A variable that equals its entry in `known` keeps the origin in `known`. Every other variable came from the patch
@@ -91,7 +91,7 @@ pub fn of_pod_spec(pod_spec: &Value, known: &[EnvVar], patched: &str) -> Result<
             let (container, name) = (container.to_owned(), name.to_owned());
             let mut var = EnvVar { container, name, source, origin: String::new() };
             let before = places.get(&var.name).and_then(|at| known.get(at));
-            // Also compare the entries, because two different values of `EnvSource` can give the same entry.
+            // Also compare the `env` entries, because two different values of `EnvSource` can become equal entries.
             let same = before.filter(|before| before.source == var.source || entry(before) == entry(&var));
             same.map_or(patched, |same| same.origin.as_str()).clone_into(&mut var.origin);
             vars.push(var);
@@ -170,7 +170,7 @@ fn source(item: &Value, path: &Path, at: usize, wrong: &mut Violations) -> Optio
     }
 }
 
-/// Returns a typed source if its type has a field for every member of `from`. Otherwise returns `from` as JSON text.
+/// Returns a typed source if such a type can represent every member of `from`. Otherwise returns `from` as JSON text.
 fn reference(from: &Map<String, Value>) -> EnvSource {
     let typed = match from.iter().next() {
         Some((kind, content)) if from.len() == 1 => match kind.as_str() {

@@ -26,9 +26,9 @@ impl Env {
         Self::default()
     }
 
-    /// Starts from `base`, the mapping of the layer below. A variable that this policy sets replaces the variable of
-    /// the same name in `base`, even if the user set the replaced variable. The origin of a variable shows whether the
-    /// user set it (`spec.container.env[0]`).
+    /// Starts from `base`, the mapping of the layer below. If this policy sets a variable of `base`, the new value
+    /// replaces the old value, even if the user set the old value. The origin of a variable shows whether the user set
+    /// it (`spec.container.env[0]`).
     pub fn over(base: Vec<EnvVar>) -> Self {
         Self { entries: base.into_iter().map(|var| Entry { var, stays: false }).collect() }
     }
@@ -97,8 +97,8 @@ impl ContainerEnv<'_> {
     /// Adds the user's variables from the `env` array at `path` of the object, in the user's order.
     ///
     /// If a variable already exists, it gets the user's value and keeps its position, so that later variables can still
-    /// refer to it. But if the user's value itself refers to one of these later variables, the variable moves to its
-    /// position in the user's list. If the policy later sets the same variable, the user's value stays.
+    /// refer to it. But if the user's value refers to one of these later variables, the variable moves to the position
+    /// that it has in the user's list. If the policy later sets the same variable, the user's value stays.
     pub fn user(&mut self, list: &[Value], path: &str) -> Result<&mut Self, Refusal> {
         let vars = convert::all(self.container, list, path)?;
         let mut both = core::mem::take(&mut self.env.entries);

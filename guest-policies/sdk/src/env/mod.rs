@@ -1,4 +1,4 @@
-//! The mapping of environment variables. Sources are typed, every value has an origin, and a container has at most one
+//! The mapping of environment variables. Each variable has a typed source and an origin. A container has at most one
 //! variable of each name.
 //!
 //! [`Env`] builds the mapping. [`to_json`], [`from_json`] and [`of_pod_spec`] convert between the mapping and a

@@ -24,10 +24,10 @@ pub fn each_once(list: &mut Vec<Value>) -> bool {
 }
 
 /// Returns the indexes of the definitions to keep, in their final order. A definition is a name and a text that can
-/// refer to other names. An item that is not a variable is `None`, and keeps its position.
+/// refer to other names. `None` stands for an item that is not a variable. Such an item keeps its position.
 pub(super) fn order<'a>(definitions: impl Iterator<Item = Option<(&'a str, &'a str)>>) -> Vec<usize> {
     let mut names = Places::new();
-    // For each name, in the order of first occurrence: the name's position in `all`.
+    // The position in `all` of each name. The names have the order of their first occurrence.
     let mut stands: Vec<usize> = Vec::new();
     let mut all: Vec<Option<usize>> = Vec::new();
     for (at, definition) in definitions.enumerate() {

@@ -7,7 +7,7 @@ use super::{Error, Here, Problem};
 use alloc::string::String;
 use serde_json::{Map, Value};
 
-/// Refuses unknown directives. Depending on `options`, also refuses members that exclude each other.
+/// Refuses unknown directives. With `options.exclusive`, also refuses two members that exclude each other.
 pub(super) fn object(patch: &Map<String, Value>, of: &Type, options: Options, path: &Here<'_>) -> Result<(), Error> {
     match patch.get(DIRECTIVE).map(Value::as_str) {
         Some(Some("delete")) => return Ok(()),

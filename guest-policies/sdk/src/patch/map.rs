@@ -31,7 +31,7 @@ pub(super) fn merge(
     if options.exclusive {
         make_room(&mut base, patch, &of.exclusive);
     }
-    // First set each member that the patch deletes to null. The last step of this function removes these nulls.
+    // First set to null each member that the patch deletes. The last step of this function removes these nulls.
     let mut has_nulls = false;
     let is_ordered = patch.keys().any(|key| key.starts_with(ELEMENT_ORDER));
     for (key, value) in patch {

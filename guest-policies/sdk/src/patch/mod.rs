@@ -11,8 +11,8 @@
 //!
 //! - the result never contains a directive or a null;
 //! - if the base has no value, a patch with `$patch: replace` or `$patch: merge` creates the value;
-//! - the merge refuses an unknown `$patch` even where the base has no value, a `$deleteFromPrimitiveList` that is not a
-//!   list, and an item with a null merge key;
+//! - the merge refuses a `$deleteFromPrimitiveList` that is not a list, an item with a null merge key, and an unknown
+//!   `$patch`, also where the base has no value;
 //! - a field that the tables do not contain merges like a plain map, and a list in this field replaces the base's list
 //!   (Go fails on the field);
 //! - ports merge by number and protocol, as in server-side apply, so that 53/UDP and 53/TCP both stay.
@@ -50,7 +50,7 @@ pub enum Schema {
     Deployment,
     /// `Service`.
     Service,
-    /// An object without lists to merge.
+    /// An object in which the patch replaces each list.
     Plain,
 }
 

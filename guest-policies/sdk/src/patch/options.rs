@@ -3,7 +3,7 @@
 /// Rules that Go's merge does not have.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Options {
-    /// Whether members that exclude each other (`value` and `valueFrom`, the handlers of a probe, the sources of a
-    /// volume) replace each other. If true, the merge refuses a patch that sets two of these members.
+    /// Whether a member of the patch removes the members of the base that it excludes (`value` and `valueFrom`, the
+    /// handlers of a probe, the sources of a volume). If true, the merge also refuses a patch with two such members.
     pub(super) exclusive: bool,
 }

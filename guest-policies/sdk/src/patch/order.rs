@@ -50,10 +50,10 @@ pub(super) fn positions(ids: &[String]) -> Places<'_> {
     ids.iter().map(String::as_str).collect()
 }
 
-/// Orders `items`, whose ids are `own`. Items with an id in `wanted` get the order of `wanted`. All other items keep
-/// their order. The order of the base's ids, `below`, decides how both sequences mix.
+/// Orders `items`; `own` has the id of each item. Items with an id in `wanted` get the order of `wanted`. All other
+/// items keep their order. `below` has the ids of the base: their order decides how both sequences mix.
 pub(super) fn arrange(items: Vec<Value>, own: &[String], wanted: &[String], below: &[String]) -> Vec<Value> {
-    // Use one slot for each position. The code of a sort would be larger than this whole file.
+    // Use one slot for each position in `wanted`. The code of a sort would be larger than this whole file.
     let mut named: Vec<Vec<_>> = wanted.iter().map(|_| Vec::new()).collect();
     let mut others = Vec::new();
     let (wanted, below) = (positions(wanted), positions(below));

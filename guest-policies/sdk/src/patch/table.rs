@@ -27,7 +27,7 @@ pub(super) enum Exclusive {
     None,
     /// A patch can set at most one of these members.
     Among(&'static [&'static str]),
-    /// A patch can set at most one member in addition to this member.
+    /// A patch can set this member and at most one other member.
     AllBut(&'static str),
     /// If the patch gives this member a new value, the merge removes all members of the base object.
     By(&'static str),

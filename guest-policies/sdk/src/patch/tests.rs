@@ -134,7 +134,7 @@ fn for_a_policy_two_members_that_exclude_each_other_are_refused_in_one_patch() {
     for (patch, path, beside) in cases {
         let error = pod_spec(base.clone(), &patch, "main").unwrap_err();
         assert_eq!((error.path().as_str(), error.problem()), (path, &Problem::NotBeside(beside.to_owned())));
-        // As in Go, the merge itself accepts both fields.
+        // As in Go, the merge accepts a patch that sets both fields.
         assert!(merge(base.clone(), &patch, Schema::PodSpec).is_ok(), "only the API server rejects both together");
     }
 }

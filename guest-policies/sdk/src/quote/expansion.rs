@@ -30,7 +30,7 @@ pub(crate) fn references(text: &str) -> impl Iterator<Item = &str> {
         while let Some(at) = dollar(rest) {
             let after = rest.get(at + 1..).unwrap_or_default();
             match after.bytes().next() {
-                // If this reference has no closing parenthesis, no later reference has one.
+                // If this reference has no closing parenthesis, the rest of the text has none either.
                 Some(b'(') => {
                     let end = after.bytes().position(|byte| byte == b')')?;
                     rest = after.get(end + 1..).unwrap_or_default();

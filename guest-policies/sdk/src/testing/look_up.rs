@@ -38,7 +38,7 @@ impl<'a> World<'a> {
         let object = Object::parse(&subject.object);
         let claim = claims.iter().find(|claim| claim.primary == of(&object));
         for Claim { primary, .. } in claims {
-            // A policy can claim only namespaced types.
+            // The primary type is namespaced, because a policy can claim only namespaced types.
             let group = primary.api_version.split_once('/').map_or("", |(group, _)| group);
             self.scopes.define(group, &primary.kind, false);
         }
@@ -114,10 +114,10 @@ impl<'a> World<'a> {
         self.scopes.is_cluster_scoped(text("apiVersion"), text("kind"))
     }
 
-    /// Returns whether a need finds an object. The object must be in the namespace `asked`, or in `primary` if the need
-    /// names no namespace. `primary` is the namespace of the object for which the policy answers. If an object of a
-    /// namespaced type has no namespace, it is in `primary`, as after `kubectl apply`. Every need finds a
-    /// cluster-scoped object.
+    /// Returns whether a need can find an object, judged by namespaces. The object must be in the namespace `asked`, or
+    /// in `primary` if the need names no namespace. `primary` is the namespace of the object for which the policy
+    /// answers. If an object of a namespaced type has no namespace, it is in `primary`, as after `kubectl apply`. Every
+    /// need finds a cluster-scoped object.
     fn lives_in(&self, object: &Object, asked: Option<&str>, primary: &str) -> bool {
         let own = if object.namespace().is_empty() { primary } else { object.namespace() };
         self.is_cluster_scoped(object.value()) || own == asked.unwrap_or(primary)

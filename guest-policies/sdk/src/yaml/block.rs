@@ -6,7 +6,7 @@ use super::reader::Reader;
 use alloc::vec::Vec;
 use serde_json::Value;
 
-/// The token before a value. The token decides which structure can follow.
+/// The token before a value. It decides where a list or an object can begin.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum TokenBefore {
     /// The token before the value is `- ` or `? `, or the value is at the start of the document. A list or an object
@@ -62,8 +62,8 @@ impl<'a> Reader<'a> {
         cursor.peek() == 0 || cursor.marker() || (cursor.begins_line() && outside())
     }
 
-    /// Reads a value after its properties. `own` contains properties of the value. `near` contains properties on the
-    /// line of the value. If the value is an object, `near` belongs to its first key.
+    /// Reads a value after its properties. `own` contains the properties on earlier lines. `near` contains the
+    /// properties on the value's line: if the value is an object, they belong to its first key.
     fn content(
         &mut self,
         parent: isize,

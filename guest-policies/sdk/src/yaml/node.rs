@@ -24,7 +24,7 @@ impl Properties<'_> {
     }
 }
 
-/// A value. If a colon follows, the value is a key.
+/// A value or a key. A colon follows each key.
 pub(super) enum Atom {
     Text(String),
     /// A text without quotes, possibly a number or a boolean.
@@ -40,7 +40,7 @@ impl Atom {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads anchors and tags. Skips the whitespace after each of them on the line.
+    /// Reads anchors and tags. After each anchor or tag, skips the whitespace on the line.
     pub(super) fn properties(&mut self) -> Result<Properties<'a>, Problem> {
         let mut found = Properties::default();
         loop {
@@ -125,7 +125,7 @@ impl Members {
     }
 }
 
-/// Adds the members of `from` that `members` lacks. In a list of objects, earlier objects win.
+/// Adds the members of `from` that `members` lacks. If `from` is a list of objects, earlier objects win.
 fn merge(members: &mut Map<String, Value>, from: Value) -> Result<(), Problem> {
     match from {
         Value::Object(from) => {

@@ -14,7 +14,7 @@ pub(super) fn resolve(text: &str, plain: bool, tag: Option<&str>) -> Value {
     known.unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-/// Returns the text of a scalar. Returns null for an untagged null.
+/// Returns the text of a scalar, or null for a null without quotes and without a tag.
 pub(super) fn as_text(text: &str, plain: bool, tag: Option<&str>) -> Value {
     if plain && tag.is_none() && is_null(text) { Value::Null } else { Value::String(text.to_owned()) }
 }
@@ -33,7 +33,7 @@ fn is_null(text: &str) -> bool {
 }
 
 /// Parses numbers that JSON can represent. Rewrites a number as JSON text and uses the JSON parser: the standard
-/// library's float parser would be larger than the rest of this reader. Infinities and similar values stay texts.
+/// library's float parser would be larger than the rest of this reader. `.inf` and `.nan` stay texts.
 fn number(text: &str) -> Option<Number> {
     let unsigned = text.strip_prefix('-').or_else(|| text.strip_prefix('+')).unwrap_or(text);
     let radix = [("0x", 16), ("0o", 8)].into_iter().find_map(|(mark, radix)| Some((text.strip_prefix(mark)?, radix)));

@@ -28,14 +28,14 @@ class Child:
 def children(of):
     """Iterates over the children of a plan. The loop may change each child. A manifest that does not change keeps its
     text."""
-    # The loop does not visit the children that it adds.
+    # The loop iterates over a copy, so it does not visit children that the caller adds.
     for position, manifest in enumerate(list(of.manifests)):
         child = Child(json.loads(manifest), position, of)
         before = text(child.manifest)
         try:
             yield child
         finally:
-            # The plan gets the last change too if the loop ends early.
+            # If the caller ends the loop early, the plan still gets the change of the last child.
             after = text(child.manifest)
             if after != before:
                 of.manifests[position] = after

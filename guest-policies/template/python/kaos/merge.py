@@ -91,7 +91,7 @@ class Merger:
 
     def _member(self, base, key, patch, of, path):
         below, overlay, rule = base.get(key), patch[key], of.fields.get(key, NO_RULE)
-        # `order` is a list, because a patch without an order differs from a patch with the order None.
+        # `order` has no item or one item, because a patch without an order differs from a patch with the order None.
         order = [patch[_ORDER + key]] if _ORDER + key in patch else []
         if isinstance(overlay, dict) and isinstance(below, dict):
             merged = self._map(below, overlay, rule.of if rule.of and not rule.key else PLAIN, path)

@@ -8,11 +8,11 @@ class Type:
     """The fields with a merge rule, and the members that exclude each other."""
 
     fields: dict = field(default_factory=dict)
-    # Members of which a patch can set at most one.
+    # A patch can set at most one of these members.
     among: tuple = ()
-    # If it is not None, a patch can set at most one member besides the member of this name.
+    # If not None, a patch can set the member of this name and at most one other member.
     all_but: str | None = None
-    # A member. If the patch gives it a new value, the merge removes all members of the base.
+    # If the patch gives the member of this name a new value, the merge removes all members of the base.
     by: str | None = None
 
     def is_rival(self, key):

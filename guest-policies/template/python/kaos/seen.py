@@ -68,7 +68,7 @@ def default_report(seen):
         rollout = Rollout.of(own, child.identity.kind)
         up += child.live is not None and (rollout.serves or rollout.wanted == 0)
     exist = all(child.live is not None for child in seen.children)
-    # Without children, the host has applied no earlier plan.
+    # Without children, nothing shows that the host applied an earlier plan.
     gated = isinstance(seen.outcome, types.Outcome_Gated) and len(seen.children) > 0
     ready = (isinstance(seen.outcome, types.Outcome_Applied) or gated) and exist and up == len(workloads)
     failed = isinstance(seen.outcome, (types.Outcome_Refused, types.Outcome_Failed))

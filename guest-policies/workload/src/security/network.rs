@@ -68,7 +68,7 @@ fn rules(egress: Egress, trusted: &[&str]) -> Vec<Value> {
     let dns = object! { "to": namespaces(&["kube-system"]), "ports": vec![port("UDP"), port("TCP")] };
     let mut rules = vec![dns, object! { "to": namespaces(trusted) }];
     if egress == Egress::Anywhere {
-        // Only IPv4, as in KAOS: an upgrade must not open connections that were closed.
+        // Allow only IPv4, as KAOS does: an upgrade must not open connections that were closed.
         rules.push(object! { "to": vec![object! { "ipBlock": object! { "cidr": "0.0.0.0/0" } }] });
     }
     rules

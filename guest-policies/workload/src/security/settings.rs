@@ -154,15 +154,15 @@ impl SecuritySettings {
         self.is_on() && !self.users.issuer.is_empty()
     }
 
-    /// Returns the path of the setting that makes memories require the identity of an Agent. If the setting at `path`
-    /// has the value true (`own`), returns `path`. Otherwise returns the path of the setting that turns protection on,
-    /// or `None` if protection is off.
+    /// Returns the path of the setting because of which a MemoryStore accepts only requests of an Agent with an
+    /// identity: `path` if that setting is true (`own`), or else the path of the setting that turns protection on.
+    /// Returns `None` if both are off.
     pub fn requires_agent(&self, own: bool, path: &'static str) -> Option<&'static str> {
         if own { Some(path) } else { self.is_on().then(|| self.origin()) }
     }
 
-    /// Returns the path of the setting that makes memories require the identity of a user, like
-    /// [`Self::requires_agent`].
+    /// Like [`Self::requires_agent`], but for the setting because of which a MemoryStore accepts only requests for an
+    /// identified user.
     pub fn requires_user(&self, own: bool, path: &'static str) -> Option<&'static str> {
         if own { Some(path) } else { self.has_users().then_some("settings.security.users.issuer") }
     }

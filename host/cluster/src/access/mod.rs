@@ -12,24 +12,24 @@ use crate::{
     storage::Store,
 };
 
-/// The way in which the cluster decides about access.
+/// How the cluster decides whether a user may send a request.
 #[derive(Clone, Default)]
 pub(crate) enum Access {
     /// Allows every request of every user.
     #[default]
     Open,
-    /// The function of a test decides.
+    /// A function that the test provides decides.
     Rule(Arc<Rule>),
     /// The stored Roles and bindings decide.
     Rbac,
-    /// The stored Roles and bindings decide, but the function of a test can deny more requests.
+    /// The stored Roles and bindings decide, but a function that the test provides can deny more requests.
     Guarded(Arc<Rule>),
 }
 
 /// The error in the answer to a `SelfSubjectRulesReview` if a webhook also decides about access.
 const UNLISTED: &str = "webhook authorizer does not support user rule resolution";
 
-/// A function of a test that returns whether a request is allowed.
+/// A function that a test provides. It returns whether a request is allowed.
 pub(crate) type Rule = dyn Fn(&Attempt) -> bool + Send + Sync;
 
 impl Access {
@@ -48,9 +48,9 @@ impl Access {
         }
     }
 
-    /// Returns the result of a `SelfSubjectRulesReview`: the RBAC rules that apply to a user in a namespace. If the
-    /// function of a test also decides, the result says that it is incomplete, because the cluster cannot list the
-    /// requests that a function allows. A real server does the same for webhooks.
+    /// Returns the result of a `SelfSubjectRulesReview`: the RBAC rules that apply to a user in a namespace. If a
+    /// function of the test also decides, the result contains the mark `incomplete`, because the cluster cannot list
+    /// the requests that the function allows. A real server does the same for webhooks.
     pub(crate) fn rules(&self, user: &str, namespace: &str, store: &Store) -> Value {
         let resolved = |rules: Vec<Value>| json!({"incomplete": false, "nonResourceRules": [], "resourceRules": rules});
         match self {

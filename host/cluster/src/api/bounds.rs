@@ -1,8 +1,8 @@
 //! Limits the depth of objects and the work of JSON patches.
 //!
-//! All code that walks or drops an object is recursive, and a stack overflow kills the process. So no object may become
-//! too deep. The parsers of bodies limit the depth themselves. A patch can nest existing values, so this module checks
-//! each operation before the cluster applies it.
+//! All code that visits the values of an object, or drops an object, is recursive, and a stack overflow kills the
+//! process. So no object may become too deep. The parsers of bodies limit the depth themselves. A patch can nest
+//! existing values, so this module checks each operation before the cluster applies it.
 
 use http::StatusCode;
 use json_patch::{Patch, PatchOperation};

@@ -24,6 +24,6 @@ pub(crate) struct Context<'a> {
     pub(crate) now: &'a str,
     /// The number of latest changes that a stale read does not see.
     pub(crate) back: u64,
-    /// The way in which the cluster decides about access. Access reviews need this value.
+    /// How the cluster decides whether a user may send a request. Access reviews need this value.
     pub(crate) access: &'a Access,
 }

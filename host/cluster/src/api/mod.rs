@@ -1,5 +1,5 @@
-//! The API: computes the effect and the answer of each request, from the state only. [`crate::http`] handles bytes and
-//! connections.
+//! The API: computes the effect and the answer of each request, from the request and the state alone. [`crate::http`]
+//! handles bytes and connections.
 
 mod answer;
 mod bounds;

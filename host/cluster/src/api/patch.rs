@@ -129,7 +129,7 @@ fn created(state: &mut State, request: &Request<'_>, new: Value, warnings: Vec<S
         let why = format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
         return Err(ApiError::conflict(&subject, &why));
     }
-    // Creation by apply also requires the permission to create.
+    // An apply that creates the object also requires the permission to create.
     request.context.access.check(&request.attempt(Verb::Create), &state.store)?;
     let stored: Arc<Value> = create::insert(state, request, new)?;
     Ok(request.answer(StatusCode::CREATED, &stored, warnings))

@@ -9,7 +9,7 @@ use crate::{state::State, status::ApiError};
 pub(super) fn start(state: &mut State, request: &Request<'_>) -> Result<Watch, ApiError> {
     read::check_fields(request)?;
     let options = &request.call.options;
-    // A stale watch starts at an older revision, and then sends all later changes.
+    // A fault can make the watch stale: it then starts at an older revision, and sends all later changes.
     let current = state.store.earlier_revision(&request.resource.storage(), request.context.back);
     let from = match options.resource_version.as_str() {
         "" | "0" => None,

@@ -74,7 +74,7 @@ fn managers_of(old: &Value, new: &Value, subresource: &str) -> Managed {
     if given.is_empty() { stored } else { given }
 }
 
-/// Refuses a new object if its UID or resource version differs from the old object's.
+/// Refuses an update if its UID or resource version differs from the old object's.
 pub(super) fn check_preconditions(resource: &Resource, old: &Value, new: &Value) -> Result<(), ApiError> {
     let subject = resource.subject(meta(old, "name"));
     let (wanted, found) = (meta(new, "uid"), meta(old, "uid"));

@@ -35,7 +35,7 @@ pub(crate) enum Refusal {
     Conflicts { message: String, causes: Vec<Cause> },
 }
 
-/// The facts about a request from which the server computes the owners of fields.
+/// The facts about a request that decide which manager owns which fields.
 pub(crate) struct OwnershipRules<'a> {
     pub(crate) node: &'a Node,
     /// Fields that this endpoint resets. A manager that writes through this endpoint does not own these fields.
@@ -127,7 +127,7 @@ impl Managed {
         Ok(new)
     }
 
-    /// Gives all fields of `live` to one manager, which represents all writes before the first apply.
+    /// Gives all fields of `live` to one manager. This manager stands for all writes before the first apply.
     pub(crate) fn adopt_unmanaged(
         &mut self,
         blank: &Value,
@@ -202,7 +202,7 @@ impl Managed {
     }
 }
 
-/// Fields that never have a manager.
+/// The fields that no manager ever owns.
 static UNMANAGED: LazyLock<FieldSet> = LazyLock::new(|| {
     FieldSet::of_fields(&[
         &["apiVersion"],

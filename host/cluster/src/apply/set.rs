@@ -25,7 +25,7 @@ impl FieldSet {
         node.owned = true;
     }
 
-    /// Returns a set of paths that contain only named fields.
+    /// Returns a set of these paths. Each path is a list of field names.
     pub(crate) fn of_fields(paths: &[&[&str]]) -> Self {
         let mut set = Self::default();
         for path in paths {
@@ -92,8 +92,8 @@ impl FieldSet {
         Self { owned: self.owned, below: below.collect() }
     }
 
-    /// Adds, for each member, every field that the schema declares on the path to the member. If a caller removes all
-    /// members of the result from an object, the caller also removes these fields.
+    /// For each member, adds every field on the path to the member that the schema declares. A caller that removes all
+    /// members of the result from an object thus also removes these fields.
     pub(super) fn with_declared_fields(&self, node: &Node) -> Self {
         let below = self.below.iter().map(|(step, set)| {
             let (declared, inner) = match (step.strip_prefix("f:"), &node.shape) {

@@ -84,14 +84,14 @@ fn list_items(live: &[Value], patch: &[Value], order: Option<&[Value]>, list: &L
     }
     let order = match order {
         Some(order) => Some(order.to_vec()),
-        // Without directives about the order, sort the items of the patch as in the patch.
+        // Without a directive about the order, use the order of the items in the patch.
         None => Some(patch.to_vec()),
     };
     sort(out, order.as_deref(), live, |item| item.get(key).cloned().unwrap_or(Value::Null))
 }
 
-/// Sorts items. Items that `order` contains get the positions that they have in `order`. Other items keep their
-/// position in the live list, and come after new items.
+/// Sorts items. The items in `order` get the order that they have there. The other items keep their own order: such an
+/// item comes before an item in `order` only if it also precedes it in the live list.
 fn sort(items: Vec<Value>, order: Option<&[Value]>, live: &[Value], identity: impl Fn(&Value) -> Value) -> Vec<Value> {
     let Some(order) = order else { return items };
     let rank = |item: &Value| order.iter().position(|wanted| identity(wanted) == identity(item));

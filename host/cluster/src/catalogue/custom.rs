@@ -58,7 +58,7 @@ fn resource(spec: &Value, version: &Value, storage_version: &str, since: u64) ->
     }
 }
 
-/// Returns the schema with the fields that every object has.
+/// Reads a schema, and adds the fields that every object has: `apiVersion`, `kind` and `metadata`.
 fn root(schema: &Value) -> Node {
     let mut node = Reader::structural().read(schema);
     let any = matches!(node.shape, Shape::Any);

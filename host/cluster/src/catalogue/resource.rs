@@ -71,7 +71,7 @@ pub(crate) enum Family {
     Service,
     ServiceAccount,
     Event,
-    /// The same objects as `Event`, in the shape of events.k8s.io.
+    /// Events in the shape of events.k8s.io. The cluster stores them as objects of the family `Event`.
     NewEvent,
     Pod,
     Node,

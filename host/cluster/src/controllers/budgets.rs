@@ -1,5 +1,5 @@
-//! `PodDisruptionBudget`s: computes how many of the selected pods a client may evict now. In this cluster, a deletion
-//! ignores this number.
+//! `PodDisruptionBudget`s: computes how many of the selected pods a client may evict now. A deletion of a pod ignores
+//! this number.
 
 use std::sync::Arc;
 

@@ -117,7 +117,7 @@ fn next_revision(old: &[Arc<Value>]) -> i64 {
     old.iter().map(|set| revision(set)).max().unwrap_or_default() + 1
 }
 
-/// Gives a `ReplicaSet` the newest revision number if the Deployment uses the template of this `ReplicaSet` again.
+/// Gives a `ReplicaSet` the newest revision number if the Deployment returned to the template of this `ReplicaSet`.
 fn adopt_revision(state: &mut State, set: &Arc<Value>, old: &[Arc<Value>], moment: &Moment<'_>) {
     let next = next_revision(old);
     if revision(set) >= next {
@@ -271,7 +271,7 @@ fn set_condition(conditions: &mut Vec<Value>, kind: &str, holds: bool, (reason, 
         "lastUpdateTime": now, "lastTransitionTime": since}));
 }
 
-/// Records progress, and so restarts the progress deadline.
+/// Records progress in a condition. So the progress deadline starts again.
 fn touch_condition(conditions: &mut Vec<Value>, kind: &str, texts: (&str, &str), now: &str) {
     let known = conditions.iter_mut().find(|condition| condition["type"] == *kind);
     match known.filter(|known| known["status"] == "True" && known["reason"] == *texts.0) {

@@ -57,8 +57,8 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     TTL.checked_sub(age)
 }
 
-/// Deletes the oldest Events above the limit. Deletes more Events than necessary, so that the controller does not have
-/// to search for the oldest Event after each new Event.
+/// If there are more Events than the limit allows, deletes the oldest. Deletes more Events than necessary, so that not
+/// every new Event needs a search for the oldest Event.
 fn trim(state: &mut State, events: &GroupResource) {
     let count = state.store.list(events, "").count();
     if count <= state.events {

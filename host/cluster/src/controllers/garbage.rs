@@ -30,8 +30,8 @@ pub(super) fn sync(state: &mut State, place: &ObjectId, moment: &Moment<'_>) {
     }
 }
 
-/// Deletes the dependents of an owner. Removes the owner's finalizer when no remaining dependent blocks the owner's
-/// deletion.
+/// Deletes the dependents of an owner. If no remaining dependent blocks the owner's deletion, removes the owner's
+/// finalizer.
 fn foreground(state: &mut State, place: &ObjectId, owner: &Value, moment: &Moment<'_>) {
     let uid = meta(owner, "uid");
     let mut blocked = false;
@@ -48,8 +48,8 @@ fn foreground(state: &mut State, place: &ObjectId, owner: &Value, moment: &Momen
     }
 }
 
-/// Deletes an object that has owner references but no remaining owner. An owner in foreground deletion does not count
-/// as remaining. If some owners remain, removes the references to the missing owners instead.
+/// Deletes an object that has owner references but no remaining owner. An owner that waits in foreground deletion does
+/// not count as remaining. If some owners remain, removes the references to the missing owners instead.
 fn judge(state: &mut State, place: &ObjectId, object: &Value, moment: &Moment<'_>) {
     let references = owners(object);
     if references.is_empty() || !meta(object, "deletionTimestamp").is_empty() {

@@ -1,6 +1,7 @@
 //! Jobs: creates pods until enough of them have succeeded.
 //!
-//! As in the real controller, a finalizer keeps each pod until the controller has counted its end.
+//! As in the real controller, a finalizer keeps each pod until the controller has counted the pod as succeeded or
+//! failed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +17,7 @@ use crate::{
     storage::{Key, controller, meta},
 };
 
-/// The finalizer that keeps a pod until the controller has counted its end.
+/// The finalizer that keeps a pod until the controller has counted the pod as succeeded or failed.
 const TRACKED: &str = "batch.kubernetes.io/job-tracking";
 /// The backoff after the first failed pod, and the maximum backoff.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(10), Duration::from_mins(10));

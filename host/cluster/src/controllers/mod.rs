@@ -5,9 +5,9 @@
 //! - When an owner is deleted, its dependents are deleted too, and namespaces terminate.
 //! - The cluster serves the types of CustomResourceDefinitions, and Events expire.
 //!
-//! Every controller is a function from the state to writes. The cluster calls controllers for changed objects, in the
-//! order of their keys, until no object changes any more. A controller gets the time only as an argument and from
-//! timers.
+//! Every controller is a function that reads the state and writes objects. The cluster calls controllers for changed
+//! objects, in the order of their keys, until no object changes any more. A controller gets the time only as an
+//! argument and from timers.
 
 mod adopt;
 mod budgets;
@@ -48,8 +48,8 @@ use crate::{
     storage::{Change, Key, ObjectId, controller, meta, owners},
 };
 
-/// An object to reconcile. The queue has the order of the variants. Pods come before their owners, so an owner counts
-/// its pods only once, after all of them have changed.
+/// An object to reconcile. The order of the variants is the order of the queue. Pods come before their owners, so an
+/// owner counts its pods only once, after all its pods have changed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Work {
     Definition(Key),
@@ -95,8 +95,8 @@ pub(crate) struct Controllers {
 }
 
 impl Controllers {
-    /// Returns all controllers. If `all` is false, only the controller for CustomResourceDefinitions runs, because a
-    /// real API server contains this controller.
+    /// Creates the controllers. If `all` is false, only the controller for CustomResourceDefinitions runs: in a real
+    /// cluster, it is a part of the API server.
     pub(crate) fn new(all: bool) -> Self {
         Self { all, away: BTreeMap::new(), queue: BTreeSet::new(), timers: BTreeMap::new() }
     }

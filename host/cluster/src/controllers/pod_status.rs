@@ -90,8 +90,8 @@ pub(super) fn set_condition(pod: &mut Value, kind: &str, holds: bool, why: Optio
     pod["status"]["conditions"] = json!(conditions);
 }
 
-/// Checks whether a pod is available: it must have been ready for long enough. If the pod is ready, but not yet for
-/// long enough, the error contains the remaining time.
+/// Checks whether a pod is available: it must have been ready for `min_ready_seconds`. If the pod is ready, but for a
+/// shorter time, the error contains the remaining time.
 pub(super) fn availability(pod: &Arc<Value>, min_ready_seconds: u64, now: Timestamp) -> Result<(), Option<Duration>> {
     let since = ready_since(pod).and_then(clock::parse).ok_or(None)?;
     let for_long = Duration::try_from(now.duration_since(since)).unwrap_or_default();

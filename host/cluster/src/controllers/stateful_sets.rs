@@ -107,7 +107,7 @@ fn make(state: &mut State, set: &Value, ordinal: i64, revision: &str, moment: &M
     });
 }
 
-/// Adds a volume for each claim template. Replaces a volume of the pod template that has the same name.
+/// Adds a volume for each claim template. This volume replaces a volume of the same name in the pod template.
 fn add_volumes(pod: &mut Value, templates: &Value, name: &str) {
     for claim in templates.as_array().into_iter().flatten() {
         let volume = &claim["metadata"]["name"];

@@ -31,8 +31,8 @@ pub(super) fn missing_account(state: &State, owner: &Value) -> Option<String> {
     })
 }
 
-/// Returns how many of the wanted pods an owner gets. Records an Event if the owner gets fewer pods than it wants. The
-/// limit is necessary: every step locks the cluster, and millions of pods would take hours.
+/// Returns how many of the wanted pods an owner gets: at most `MAX_PODS`. Records an Event if the owner gets fewer pods
+/// than it wants. The limit is necessary, because every step locks the cluster, and millions of pods would take hours.
 pub(super) fn bounded(state: &mut State, owner: &Value, wanted: i64, moment: &Moment<'_>) -> i64 {
     if wanted > MAX_PODS {
         let kind = owner["kind"].as_str().unwrap_or_default();

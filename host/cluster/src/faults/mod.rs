@@ -1,8 +1,9 @@
 //! Injects faults into requests and watch events. A test provides a plan that decides about each request and event.
 //!
-//! A plan decides about every request before the request has an effect. The plan can let the request pass, refuse it,
-//! lose its answer after the effect, delay it, or answer it from an older state. A plan also decides about every event
-//! before the cluster sends it. All plans use one seeded generator, so the same seed repeats the same run.
+//! A plan decides about every request before the request has an effect. Because of the plan, the cluster answers the
+//! request normally, refuses it, delays it, answers it from an older state, or loses the answer after the request took
+//! effect. A plan also decides about every event before the cluster sends it. All plans use one seeded generator, so
+//! the same seed repeats the same run.
 
 mod journal;
 mod seeded;
@@ -89,9 +90,9 @@ pub enum Failure {
     Server(u16),
     /// A 429 answer with the number of seconds to wait.
     Throttled(u64),
-    /// A 409 answer, as if another client wrote the object before.
+    /// A 409 answer, as if another client had changed the object shortly before.
     Conflict,
-    /// A 409 answer about a quota, as if another client wrote the quota before.
+    /// A 409 answer about a quota, as if another client had changed the quota shortly before.
     QuotaConflict,
     /// A 409 answer from an admission webhook, with the webhook's own message.
     WebhookConflict,
@@ -109,8 +110,8 @@ pub enum Outcome {
     FailBefore(Failure),
     /// The request has its effect, and then fails.
     FailAfter(Failure),
-    /// The cluster answers a read from an older state. This state lacks the given number of last changes to objects of
-    /// the type.
+    /// The cluster answers a read from an older state. This state lacks the last changes to objects of the type; the
+    /// number tells how many.
     Stale(u64),
 }
 
@@ -162,8 +163,8 @@ pub trait FaultPlan: Send {
         EventFate::Deliver
     }
 
-    /// Runs after a write had its effect and before the server sends the answer. A test can simulate a crash of the
-    /// client here.
+    /// The cluster calls this function after a write took effect, and before it sends the answer. Here, a test can
+    /// simulate a crash of the client.
     fn applied(&mut self, attempt: &Attempt) {
         let _ = attempt;
     }

@@ -21,7 +21,7 @@ pub struct SeededFaults {
     pub slowest: Duration,
     /// The rate at which a broken connection replaces an event.
     pub cut: f64,
-    /// How often the server ends a watch with status 410 instead of sending an event.
+    /// The rate at which status 410, which ends the watch, replaces an event.
     pub expire: f64,
     /// The rate of events that the cluster sends twice.
     pub duplicate: f64,
@@ -69,8 +69,8 @@ impl FaultPlan for SeededFaults {
         let outcome = if rng.f64() < self.before {
             Outcome::FailBefore(failure(attempt, rng))
         } else if attempt.verb.is_write() && rng.f64() < self.after {
-            // If the request has already taken effect, choose only a broken connection or a 504: the client cannot tell
-            // from these whether the request took effect. A conflict would tell the client that it had none.
+            // The request has already taken effect, so choose only a broken connection or a 504: they leave open
+            // whether the request took effect. A conflict would mean that it did not.
             let lost = if rng.bool() { Failure::Disconnect } else { Failure::Server(504) };
             Outcome::FailAfter(lost)
         } else if !attempt.verb.is_write() && rng.f64() < self.stale {

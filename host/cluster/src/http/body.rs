@@ -1,4 +1,4 @@
-//! The bodies of responses and requests. The size of a request's body is limited.
+//! The bodies of responses and requests. A request's body has a maximum size.
 
 use std::{convert::Infallible, error::Error};
 

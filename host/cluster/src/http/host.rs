@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode, header};
 
 use crate::status::ApiError;
 
-/// Refuses a request unless its host is a name of this machine or the address of the connection.
+/// Refuses a request for any host except the names of this machine and the address of the connection.
 pub(super) fn check(headers: &HeaderMap, connected: Option<IpAddr>) -> Result<(), ApiError> {
     // Browsers always send a host, so a request without a host does not come from a browser.
     let Some(host) = headers.get(header::HOST) else { return Ok(()) };

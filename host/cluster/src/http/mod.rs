@@ -1,4 +1,4 @@
-//! Bytes and connections: serves requests, answers and streams, over TCP or within the process.
+//! Receives requests, and sends answers and streams, over TCP or within the process.
 
 mod answer;
 mod body;

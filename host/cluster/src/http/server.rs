@@ -57,7 +57,7 @@ impl Drop for Server {
 }
 
 async fn accept(listener: TcpListener, service: ClusterService) {
-    // When this task ends, it drops the set, and so ends the connections.
+    // When this task ends, it drops this set, which ends all connections.
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {

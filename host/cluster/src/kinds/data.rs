@@ -67,7 +67,7 @@ pub(super) fn check(family: Family, new: &Value, old: Option<&Value>) -> Vec<Cau
         }
     }
     if size(family, new) > MAX_DATA_BYTES {
-        // For a ConfigMap, the error names the whole object.
+        // For a ConfigMap, a real server's error names the whole object instead of a field.
         let field = if family == Family::Secret { "data" } else { "[]" };
         let message = format!("Too long: may not be more than {MAX_DATA_BYTES} bytes");
         causes.push(Cause { reason: "FieldValueTooLong", message, field: field.into() });

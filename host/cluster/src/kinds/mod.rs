@@ -140,7 +140,7 @@ pub(crate) fn raises_generation(resource: &Resource, old: &Value, new: &Value) -
     }
 }
 
-/// Returns the fields that an endpoint resets.
+/// Returns the fields that no write through this endpoint can change.
 pub(crate) fn reset_fields(resource: &Resource, subresource: &str) -> FieldSet {
     match (subresource, resource.family) {
         ("status", Family::Custom) => FieldSet::of_fields(&[&["metadata"], &["spec"]]),

@@ -11,7 +11,7 @@ use crate::{
     storage::meta,
 };
 
-// All patterns are constants, and a test compiles all of them. So this function never returns `None`.
+// All patterns are constants, and a test compiles all patterns. So this function never returns `None`.
 fn pattern(text: &str) -> Option<Regex> {
     Regex::new(text).ok()
 }

@@ -1,8 +1,8 @@
 //! Estimates the cost of the CEL rules on an object, before the cluster evaluates them. `kube-cel` has no cost limit,
 //! and a rule with nested loops over lists would block all other requests.
 //!
-//! Every part of an expression costs one step. The steps in the body of a comprehension count once for each item of its
-//! list. An expression cannot build a value with more items than the expression has steps.
+//! Every part of an expression costs one step. In a comprehension, the steps of the body count once for each item of
+//! the list. An expression cannot build a value with more items than the expression has steps.
 
 use kube_cel::{
     CompiledSchema,
@@ -19,7 +19,7 @@ const PER_RULE: u64 = 1_000_000;
 /// The maximum number of steps for all rules on one object, as on a real server.
 const IN_ALL: u64 = 10_000_000;
 
-/// The number of items that a rule can copy in one step. A comprehension copies, in every round, all items that it has
+/// The number of items that a rule can copy in one step. In every round, a comprehension copies all items that it has
 /// built so far.
 const COPIES: u64 = 16;
 
@@ -69,7 +69,7 @@ fn largest(value: &Value) -> u64 {
 
 /// The remaining number of steps for an object.
 struct Budget {
-    /// The length that the estimate assumes for unknown lists.
+    /// The length that the estimate assumes for a list whose length is unknown.
     largest: u64,
     left: u64,
 }
@@ -96,7 +96,7 @@ fn visit(schema: &CompiledSchema, value: &Value, old: Option<&Value>, budget: &m
         Value::Array(items) => {
             let Some(part) = schema.items.as_deref() else { return Ok(()) };
             for (at, item) in items.iter().enumerate() {
-                // The value of the item before the update is unknown.
+                // Pass no old value, because the item's value before the update is unknown.
                 visit(part, item, None, budget).map_err(|too_much| too_much.within(&format!("[{at}]")))?;
             }
         }

@@ -1,6 +1,6 @@
-//! Schemas of objects. Schemas of built-in kinds and of custom resources become the same tree.
+//! Schemas of objects. The schemas of built-in kinds and of custom resources become trees of the same type.
 //!
-//! [`node`] reads OpenAPI into a tree. All code that depends on the shape of objects walks this tree. Pruning,
+//! [`node`] reads OpenAPI into a tree. All code that depends on the shape of objects uses this tree. Pruning,
 //! defaulting and validation are in this module. Server-side apply and strategic merge are in [`crate::apply`].
 //! `kube-cel` evaluates CEL rules if their [`cost`] is within the limits.
 

@@ -84,7 +84,7 @@ pub(crate) enum Strategy {
     MergeBy(String),
 }
 
-/// How items of a list are identified.
+/// The rule that identifies the items of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Items {
     /// Items have no identity: the list is atomic.
@@ -226,7 +226,7 @@ impl Node {
         }
     }
 
-    /// Applies the fields that the schema has next to a `$ref`.
+    /// Applies the fields that `schema` has next to its `$ref`, such as a default.
     fn overlay(&mut self, schema: &Value) {
         if let Some(default) = schema.get("default") {
             self.default = Some(default.clone());

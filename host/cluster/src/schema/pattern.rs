@@ -1,5 +1,4 @@
-//! Patterns of schemas. Patterns are Go regular expressions, and the `regex` crate interprets some of them in another
-//! way.
+//! Patterns of schemas. Patterns are regular expressions of Go. The `regex` crate reads some of them in another way.
 
 use regex::Regex;
 

@@ -28,7 +28,8 @@ use crate::signal;
 pub(crate) struct Change {
     pub(crate) revision: u64,
     pub(crate) before: Option<Arc<Value>>,
-    /// The object after the change. For a deletion, this is the object's last state, with the revision of the deletion.
+    /// The object after the change. After a deletion, this is the object's last state, with the revision of the
+    /// deletion.
     pub(crate) after: Arc<Value>,
     pub(crate) deleted: bool,
 }

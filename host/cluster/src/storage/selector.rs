@@ -1,5 +1,4 @@
-//! Label and field selectors. Both kinds of selectors come from query parameters, and label selectors also come from
-//! objects.
+//! Label and field selectors. Query parameters contain selectors of both kinds. Objects contain only label selectors.
 
 use serde_json::Value;
 
@@ -18,7 +17,7 @@ impl LabelSelector {
         parse::requirements(text).map(Self)
     }
 
-    /// Returns each label key in the selector, with each value to which the selector compares the label.
+    /// Returns pairs of a label key and a value: each value with which the selector compares the label.
     pub(crate) fn named(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().flat_map(|requirement| {
             let values = requirement.values.iter().map(String::as_str);

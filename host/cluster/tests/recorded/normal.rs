@@ -1,4 +1,5 @@
-//! Returns the method of each recorded request, and converts answers to a form in which two answers are comparable.
+//! Returns the method of each recorded request, and removes random differences from answers, so that tests can compare
+//! them.
 //!
 //! The tests of the embedded cluster use this file. `tests/suites/manifests`, which records the answers again, uses it
 //! too.

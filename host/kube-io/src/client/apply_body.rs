@@ -1,9 +1,9 @@
 //! Escapes the body of a server-side apply, so that the API server reads the intended text.
 //!
 //! The API server reads these bodies as YAML, even if they are JSON. The server's YAML parser turns U+0085 into a
-//! space, and rejects other control characters without naming the field. The parser accepts JSON escapes and restores
-//! the characters. Characters beyond U+FFFF stay unescaped: JSON escapes such a character as a pair of escapes, and
-//! YAML does not support these pairs.
+//! space, and rejects other control characters without naming the field. But the parser accepts a JSON escape in place
+//! of each of these characters, and restores the character. Characters beyond U+FFFF stay unescaped: JSON escapes such
+//! a character as a pair of escapes, and YAML does not support these pairs.
 
 use bytes::Bytes;
 use futures_util::FutureExt;

@@ -21,7 +21,7 @@ use crate::{leader_election::Fence, metrics::IoMetrics};
 /// The operator's user agent, with its version.
 const USER_AGENT_VALUE: &str = concat!("kaos-operator/", env!("CARGO_PKG_VERSION"));
 
-/// A reason why the operator itself ends a request, or does not send the request.
+/// The reason why the operator itself ended a request, or did not send it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The API server did not answer before the deadline.

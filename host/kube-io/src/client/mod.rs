@@ -1,6 +1,7 @@
 //! The client of the API server: its address, its credentials, and the limits and metrics of every request.
 //!
-//! The caller decides about retries. kube's own retries are off, so that no request has two backoffs.
+//! The caller decides about retries. The library kube does not retry on its own, because each request would then have
+//! two backoffs.
 
 mod apply_body;
 mod calls;
@@ -76,7 +77,7 @@ impl ClusterChoice {
     }
 }
 
-/// Creates a client that sends all requests through the layer.
+/// Creates a client that sends all requests through `layer`.
 pub fn connect(config: Config, layer: &CallLayer) -> Result<Client, ConnectError> {
     let url = config.cluster_url.to_string();
     let builder = ClientBuilder::try_from(config).map_err(|source| ConnectError::Client { url, source })?;

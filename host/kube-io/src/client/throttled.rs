@@ -1,8 +1,8 @@
 //! Converts the answers with which an overloaded server asks the client to wait.
 //!
-//! The priority and fairness filter, and proxies in front of the server, answer 429 and 503 with plain text and the
-//! header `Retry-After`. Clients read the wait only from a `Status`, so this module converts an answer with this header
-//! to a `Status`.
+//! The server's priority and fairness filter, and proxies in front of the server, send such answers: status 429 or 503,
+//! with plain text and the header `Retry-After`. Clients read the wait only from a `Status`, so this module converts an
+//! answer with this header to a `Status`.
 
 use bytes::Bytes;
 use http::{
@@ -30,7 +30,7 @@ pub(super) fn status_of(code: StatusCode, headers: &HeaderMap) -> Option<Bytes> 
     (!is_status).then(|| Bytes::from(status.to_string()))
 }
 
-/// Adapts the headers of an answer after the client replaced the body of the answer.
+/// Adapts the headers of an answer whose body the client replaced.
 pub(super) fn retell(headers: &mut HeaderMap) {
     headers.remove(CONTENT_LENGTH);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -1,4 +1,4 @@
-//! A replica that waits for the Lease, and takes the Lease.
+//! Waits until this replica may take the Lease, and takes the Lease.
 
 use fastrand::Rng;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -18,19 +18,19 @@ use crate::{error_text::with_causes, hashing::hash};
 #[derive(Debug)]
 pub struct Election {
     seat: Seat,
-    /// The generator for jitter. The seed of the generator is the replica's unique identity.
+    /// The generator for jitter. Its seed is a hash of the replica's identity, so replicas get different delays.
     rng: Rng,
 }
 
 impl Election {
-    /// Creates a candidate for the Lease in a namespace. The client must work while the fence is closed.
+    /// Creates a candidate for the Lease in a namespace. The client must send writes also while the fence is closed.
     pub fn new(client: Client, namespace: &str, identity: String, timing: Timing, fence: Fence) -> Self {
         let standing = watch::Sender::new(Standing::Unknown("the lease was not read yet".to_owned()));
         let rng = Rng::with_seed(hash(&identity));
         Self { seat: Seat { api: Api::namespaced(client, namespace), identity, timing, fence, standing }, rng }
     }
 
-    /// Returns a receiver that follows the replica's knowledge of the Lease.
+    /// Returns a receiver that shows whether this replica holds the Lease, and each change of this.
     pub fn standing(&self) -> watch::Receiver<Standing> {
         self.seat.standing.subscribe()
     }
@@ -98,9 +98,9 @@ impl Election {
         }
     }
 
-    /// Returns the time of the next attempt: after the retry period, or when the Lease of the other holder expires. If
-    /// the Lease changes before, the caller makes the attempt earlier. The time is random, so that replicas that
-    /// started at the same time do not send their requests at the same time.
+    /// Returns the time of the next attempt: after the retry period, or earlier if the Lease of the other holder
+    /// expires earlier. If the Lease changes before this time, the caller does not wait any longer. The time contains a
+    /// random part, so that replicas that started at the same time send their requests at different times.
     fn next_attempt(&mut self, seen: Option<&UnchangedLease>) -> Instant {
         let (now, period) = (Instant::now(), self.seat.timing.retry_period);
         let regular = now + period + (period / 5).mul_f64(self.rng.f64());

@@ -1,8 +1,8 @@
 //! The fence stops the writes of a process that must no longer write.
 //!
 //! The fence is open until a certain time on this machine's monotonic clock. Each renewal of the Lease extends this
-//! time. A process that was suspended or cut off finds the fence closed before its next write, even if the process
-//! noticed nothing else.
+//! time. If a process was suspended or cut off from the network, the fence stops its next write, even if the process
+//! did not notice the interruption.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ enum FenceState {
     Closed,
 }
 
-/// Decides whether this process is allowed to write now. All clones share the same state.
+/// Shows whether this process is allowed to write now. All clones share the same state.
 #[derive(Debug, Clone)]
 pub struct Fence(Arc<watch::Sender<FenceState>>);
 

@@ -7,7 +7,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 pub fn identity() -> String {
     let host = std::env::var("HOSTNAME").ok().filter(|host| !host.is_empty());
     let host = host.or_else(|| Some(std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?.trim().to_owned()));
-    // A random value that differs between processes with the same start time.
+    // This random value differs between two processes that start at the same time.
     let random = RandomState::new().build_hasher().finish();
     format!("{}_{}_{:08x}", host.as_deref().unwrap_or("operator"), std::process::id(), random >> 32)
 }

@@ -8,7 +8,7 @@ pub const LEASE: &str = "kaos-operator.kaos.tools";
 /// The message for a request that the API server does not answer.
 pub(super) const API_SERVER_SILENT: &str = "the API server did not respond";
 
-/// A replica's knowledge of the Lease.
+/// Whether a replica holds the Lease, as far as the replica knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
     /// The replica does not know the state of the Lease, for this reason.

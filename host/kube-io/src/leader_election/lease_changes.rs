@@ -1,8 +1,8 @@
 //! Watches the Lease, so that a waiting replica notices each renewal and each release at once.
 //!
-//! The watch only says when to read the Lease again. A replica without the right to watch the Lease, or with a broken
-//! watch, reads the Lease at regular intervals. Such a replica takes over a few seconds later than a replica with a
-//! watch.
+//! An event of the watch only makes the replica read the Lease again. A replica without the right to watch the Lease,
+//! or with a broken watch, reads the Lease at regular intervals. Such a replica takes over a few seconds later than a
+//! replica with a watch.
 
 use std::time::Duration;
 
@@ -19,11 +19,11 @@ use super::LEASE;
 
 /// The duration of one watch. The API server ends the watch after this time, and the replica opens the next watch.
 const WATCH_SECONDS: u32 = 290;
-/// The pause before the replica opens the watch again after an error. If the replica lacks a right, it will not get the
-/// right within seconds.
+/// The pause before the replica opens the watch again after an error. The pause is long, because a missing right
+/// usually stays missing for longer than a few seconds.
 const REOPEN: Duration = Duration::from_secs(30);
-/// The pause before the replica opens the next watch. A server that ends each watch at once must not cause an endless
-/// series of requests.
+/// The pause between two watches without an error. Without this pause, a server that ends each watch at once would
+/// cause an endless series of requests.
 const NEXT_WATCH: Duration = Duration::from_secs(1);
 
 /// The watch on the Lease.

@@ -2,11 +2,11 @@
 //! operator never write at the same time.
 //!
 //! There are never two writers. A replica takes the Lease of another replica only after the Lease stayed unchanged for
-//! the holder's lease duration. The replica measures this time on its own clock. The takeover updates exactly the
-//! version that the replica saw, so only one of several replicas succeeds. The holder measures the lease duration from
-//! the moment before it sent its last renewal. The holder gives up the Lease before another replica may take over.
-//! After that, the [`Fence`] of the holder stops all writes, and aborts writes in progress. No replica compares its
-//! clock with a time that another machine wrote.
+//! the holder's lease duration. The replica measures this time on its own clock. The write that takes over the Lease
+//! names the version that the replica saw. So if several replicas try, only one succeeds. The holder measures the lease
+//! duration from the moment before it sent its last renewal. The holder gives up the Lease before another replica may
+//! take over. From then on, the [`Fence`] of the holder stops all new writes, and aborts the writes that have no answer
+//! yet. No replica compares its clock with a time that another machine wrote.
 //!
 //! Losing the Lease is final: the caller must end the process. After the end of the process, a new process starts as a
 //! waiting replica.

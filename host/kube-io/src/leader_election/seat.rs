@@ -13,6 +13,6 @@ pub(super) struct Seat {
     pub(super) identity: String,
     pub(super) timing: Timing,
     pub(super) fence: Fence,
-    /// The replica's knowledge of the Lease, as other code observes it.
+    /// Publishes whether the replica holds the Lease, for other code.
     pub(super) standing: watch::Sender<Standing>,
 }

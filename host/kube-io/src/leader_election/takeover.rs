@@ -7,7 +7,7 @@ use kube::{Api, Client, api::PostParams};
 
 use super::{LEASE, Timing, record};
 
-/// Takes the Lease for `duration`, and waits until the earlier holder can no longer write. Returns the earlier holder.
+/// Takes the Lease for `duration`, waits until the earlier holder can no longer write, and returns the earlier holder.
 /// Returns `None` if no Lease exists, which means that no operator uses leader election.
 pub async fn take_over(
     client: Client,
@@ -23,13 +23,13 @@ pub async fn take_over(
         let ours = record::taken(lease, identity, duration);
         match api.replace(LEASE, &PostParams::default(), &ours).await {
             Ok(_) => {}
-            // The holder renewed the Lease in the meantime, or the Lease was deleted.
+            // Try again: between the read and this write, the holder renewed the Lease, or a client deleted the Lease.
             Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => continue,
             Err(error) => return Err(error),
         }
         if !before.is_empty() && before != identity {
-            // Wait for the lease duration of the earlier holder. An earlier holder that does not notice the loss can
-            // still write for this time after its last renewal.
+            // Wait for the lease duration of the earlier holder. If this holder does not notice that it lost the Lease,
+            // it can still write for this time after its last renewal.
             tokio::time::sleep(silent_after).await;
         }
         return Ok(Some(before));

@@ -7,8 +7,8 @@ use std::time::Duration;
 pub struct Timing {
     /// If the holder did not renew the Lease for this time, another replica can take the Lease.
     pub duration: Duration,
-    /// The holder stops writing if it could not renew the Lease for this time. Writes that already began can run until
-    /// the end of `duration`.
+    /// The holder stops writing if it could not renew the Lease for this time. The API server can still process writes
+    /// that it already received. So this time must be shorter than `duration`.
     pub renew_deadline: Duration,
     /// The time between two attempts to renew the Lease or to take it over.
     pub retry_period: Duration,
@@ -27,8 +27,7 @@ pub enum TimingError {
     /// The duration is not a number of whole seconds, which the API requires.
     #[error("the lease duration has to be a whole number of seconds, at least 1")]
     Duration,
-    /// The renewal deadline is not shorter than the duration, so the holder could still write while another replica is
-    /// allowed to write.
+    /// The renewal deadline is not shorter than the duration. So two replicas could write at the same time.
     #[error("the renew deadline has to be shorter than the lease duration")]
     Deadline,
     /// The retry period is so long that only one attempt fits into the deadline.

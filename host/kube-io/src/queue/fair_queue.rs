@@ -1,5 +1,5 @@
-//! The waiting keys of one urgency. Each namespace has its own list of keys, and the namespaces take turns. So in each
-//! turn, a busy namespace delays any other namespace by at most one key.
+//! The waiting keys of one urgency. Each namespace has its own list of keys, and the namespaces take turns. So a
+//! namespace with many keys delays each key of another namespace by at most one key.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -25,8 +25,8 @@ impl FairQueue {
         self.waiting.insert(key.namespace.clone(), VecDeque::from([key]));
     }
 
-    /// Removes and returns the next key. `may` decides whether a namespace can have a turn now. Skips keys for which
-    /// `counts` is false.
+    /// Removes and returns the next key. Passes over a namespace if the function `may` returns false for it. Drops keys
+    /// for which the function `counts` returns false.
     pub(super) fn pop(
         &mut self,
         may: impl Fn(&str) -> bool,

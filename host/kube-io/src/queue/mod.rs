@@ -1,12 +1,13 @@
 //! The work queue decides which object is next. At any time, at most one pass works on an object.
 //!
 //! Each waiting key has one of three urgencies. A key is [`Fresh`](Urgency::Fresh) after an event for its object, or
-//! when the wait of the key is over. A key is [`Bulk`](Urgency::Bulk) if the operator starts, or if an object changes
-//! that many objects need. A key is [`Paced`](Urgency::Paced) after a policy swap, and the queue limits the pace of
-//! paced keys. Fresh keys come first. After several fresh keys in a row, the queue returns one bulk or paced key. If a
-//! key is added during its own pass, the queue adds the key again after the pass. Among keys of the same urgency, the
-//! namespaces take turns. The number of passes at the same time is limited for each namespace. Each key has its own
-//! backoff. The callers of [`Queue::next`] decide how many passes run at the same time.
+//! when the time has come for which a caller scheduled the key. A key is [`Bulk`](Urgency::Bulk) if the operator
+//! starts, or if an object changes that many objects need. A key is [`Paced`](Urgency::Paced) after a policy swap, and
+//! the queue limits the pace of paced keys. Fresh keys come first. After several fresh keys in a row, the queue returns
+//! one bulk or paced key. If a caller adds a key during a pass over the same key, the queue returns the key again after
+//! this pass. Among keys of the same urgency, the namespaces take turns. The number of passes at the same time is
+//! limited for each namespace. Each key has its own backoff. The callers of [`Queue::next`] decide how many passes run
+//! at the same time.
 
 mod fair_queue;
 mod state;
@@ -70,8 +71,8 @@ impl Queue {
         }
     }
 
-    /// Adds a key after a time, unless the key already waits or is due earlier. If the key gets a turn before that
-    /// time, the queue forgets the time, because the earlier pass can set a new time.
+    /// Adds a key after a time. Does nothing if the key already waits, or is already scheduled for an earlier time. If
+    /// a pass over the key begins before that time, the queue forgets the time, because this pass can set a new time.
     pub fn add_after(&self, key: &ObjectKey, wait: Duration) {
         self.state(|state| state.add_at(key, Instant::now() + wait));
         self.0.changed.notify_one();

@@ -149,8 +149,8 @@ impl QueueState {
         let found = found.or_else(|| self.pop(Urgency::Fresh)).or_else(|| self.pop_many(is_time));
         let Some((key, line)) = found else {
             let due = self.due.keys().next().map(|(time, _)| *time);
-            // Leave out a `next_paced` that has passed. In this case, the paced keys wait only for running passes:
-            // their namespaces already have the maximum number of passes.
+            // Ignore the time `next_paced` if it has passed. Then the paced keys wait only for the end of running
+            // passes, because their namespaces already have the maximum number of passes.
             let paced = self.next_paced.filter(|time| *time > now && !self.paced.is_empty());
             return Next::At(due.into_iter().chain(paced).min());
         };
@@ -261,8 +261,8 @@ impl QueueState {
 
     pub(super) fn oldest(&self, now: Instant) -> Duration {
         let queued = |key: &Arc<ObjectKey>| self.entries.get(key)?.queued;
-        // A paced key must wait for the limit on the pace. So count its age only from the time at which this limit
-        // allows the next paced key.
+        // The limit on the pace makes paced keys wait on purpose. So count the age of a paced key only from the time at
+        // which this limit allows the next paced key.
         let turn = |line: Urgency| self.next_paced.filter(|_| line == Urgency::Paced);
         let first = |line: Urgency, keys: &FairQueue| {
             let counts = |key: &Arc<ObjectKey>| queued(key).is_some_and(|(waits, _)| waits == line);

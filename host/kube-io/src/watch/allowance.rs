@@ -1,10 +1,11 @@
 //! Limits for the needs of all objects in a namespace.
 //!
-//! Policies declare the needs, but a policy can take the name of a needed object from an object of a user. Without a
-//! limit, a user with the right to create objects in one namespace could fill the operator's memory at the expense of
-//! all other namespaces. The operator accepts needs in the order in which objects ask, until their namespace reaches
-//! the limit. The operator keeps watching the accepted needs. An object whose new needs exceed the limit gets an error.
-//! When other objects have fewer needs, the operator wakes the object with the error, and a new pass asks again.
+//! Policies choose the needs. But a policy can read the name of a needed object from an object that a user wrote.
+//! Without a limit, a user with the right to create objects in one namespace could fill the operator's memory at the
+//! expense of all other namespaces. The operator accepts needs in the order in which passes register them, until their
+//! namespace reaches the limit. The operator keeps watching the accepted needs. An object whose new needs exceed the
+//! limit gets an error. When other objects have fewer needs, the operator wakes the object with the error, and a new
+//! pass asks again.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -122,10 +122,10 @@ fn metadata_list(
     changed.iter().flat_map(|name| state.concerned(&handle.spec, name, &Difference::unknown())).collect()
 }
 
-/// Records the error of a watch, or `None` when the watch works again. The API server may refuse a type before the
-/// first list. Then the refusal stays in effect during an outage of the server, because a restart of the server gives
-/// the operator no rights. Cached objects stay readable during an outage, and during the first minute of refusals.
-/// Metrics and readiness report the error at once.
+/// Records the error of a watch, or `None` when the watch works again. If the API server refused the watch before the
+/// first list, this refusal stays in effect during an outage of the server, because a restart of the server gives the
+/// operator no rights. Cached objects stay readable during an outage, and during the first minute of refusals. Metrics
+/// and readiness report the error at once.
 pub(super) fn set_trouble(state: &mut State, handle: &Handle, broken: Option<&WatchError>) -> Wakes {
     state.changes += 1;
     let Some(slot) = state.slot(handle) else { return Wakes::new() };
@@ -136,8 +136,8 @@ pub(super) fn set_trouble(state: &mut State, handle: &Handle, broken: Option<&Wa
     if turned { answered(state, &handle.spec) } else { Wakes::new() }
 }
 
-/// Records that a needed object is not readable. The last known content stays readable until the refusal has lasted
-/// long enough.
+/// Records that the API server refuses to return a needed object. Lookups still return the last known content until the
+/// refusal has lasted long enough (`lasts`).
 pub(super) fn unreadable(state: &mut State, handle: &Handle, name: &Arc<str>, why: &str, lasts: bool) -> Wakes {
     if !lasts && state.slot(handle).is_some_and(|slot| slot.fetched.is_known(name)) {
         return Wakes::new();
@@ -181,9 +181,10 @@ pub(super) fn swept(state: &mut State, handle: &Handle, object: &Value) -> Wakes
     vec![(key, Urgency::Bulk)]
 }
 
-/// Applies the answer to a write of the operator. The owner that wrote a child already knows the change. Other objects
-/// that need the child do not know the change. If the object has a claimed kind, the answer may contain a change that a
-/// user made after the pass began. That pass did not know the change, so this function treats the answer like an event.
+/// Applies the answer to a write of the operator. The pass over the child's owner wrote the child, so the owner is not
+/// woken. Other objects that need the child are woken. If the object has a claimed kind, the answer may contain a
+/// change that a user made after the pass began. That pass did not see the user's change, so this function treats the
+/// answer like an event.
 pub(super) fn wrote(state: &mut State, object: &Value) -> Wakes {
     let mut wakes = Wakes::new();
     let Some(key) = ObjectKey::of_object(object) else { return wakes };

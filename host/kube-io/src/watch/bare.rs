@@ -1,5 +1,5 @@
-//! Decodes only the name, the version and the hashes of the labels of an object, for watches that need no other facts.
-//! The decoder skips the rest of the text, so that annotations and managed fields take no memory.
+//! Decodes only the name, the UID, the version and the hashes of the labels of an object, for watches that need no
+//! more. The decoder skips the rest of the text, so that annotations and managed fields take no memory.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -11,14 +11,14 @@ use super::{
 };
 
 /// An index of objects by label. The index stores eight bytes for each label of an object. The index lists objects only
-/// for the labels that a selector names. If two labels have the same hash, the operator needlessly reads an object;
-/// there is no other effect.
+/// for the labels that a selector names. If two labels have the same hash, the only effect is that the operator
+/// needlessly reads an object.
 #[derive(Debug, Default)]
 pub(super) struct ByLabel {
     pub(super) of_name: BTreeMap<Arc<str>, Labelled>,
     /// For each label that a selector names, the objects with this label.
     pub(super) names: BTreeMap<u64, BTreeSet<Arc<str>>>,
-    /// Number of checks whether a selector selects an object, for tests.
+    /// For tests: how often the index checked whether a selector selects an object.
     #[cfg(test)]
     pub(super) decided: std::sync::atomic::AtomicUsize,
 }

@@ -4,8 +4,8 @@
 //! - Event versions rise within a watch, so an event at or below the reached version is old.
 //! - The cache keeps the answer to a write until the watch has passed the version in the answer.
 //! - A list replaces everything up to its own version. Newer objects stay, because the following watch reports them
-//!   again. After a restore from a backup, the server's versions are lower. In this case, an object that vanished stays
-//!   in the cache until the version of a list is above the object's version.
+//!   again. If the server's data was restored from a backup, its versions are lower than before. Then an object that
+//!   the backup lacks stays in the cache until the version of a list is above the object's version.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,8 +21,8 @@ use super::{
 };
 
 /// Time during which the cache still answers after the API server begins to refuse reads. A starting server does not
-/// know all Roles yet. If lookups returned the refusal at once, the operator would restart pods, and restart them again
-/// soon after.
+/// know all Roles yet, and refuses reads for a short time. If lookups returned this refusal at once, policies would
+/// change their plans, and pods would restart twice.
 pub(super) const REFUSAL_GRACE: Duration = Duration::from_mins(1);
 
 /// The reason why a watch does not work now.
@@ -98,10 +98,10 @@ impl Change {
 }
 
 impl Cache {
-    /// Records the error of a watch, or `None` when the watch works again. Returns whether later reads give another
-    /// result than before. Before the first list, a 403 or a 401 takes effect at once. After the first list, a 403
-    /// takes effect after some time. After the first list, a 401 never takes effect, because a 401 proves nothing about
-    /// rights.
+    /// Records the error of a watch, or `None` when the watch works again. Returns whether reads give another result
+    /// from now on. Before the first list, reads return a refusal (403 or 401) at once. After the first list, reads
+    /// return a 403 only after some time. After the first list, reads never return a 401, because a 401 proves nothing
+    /// about rights.
     pub(super) fn set_trouble(&mut self, broken: Option<&WatchError>, now: Instant) -> bool {
         self.trouble = broken.map(Trouble::of);
         let counts = self.synced && matches!(broken, Some(WatchError::Forbidden(_)));

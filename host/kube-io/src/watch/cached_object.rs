@@ -77,7 +77,7 @@ pub(super) enum StoredForm {
     /// The whole object.
     #[default]
     Whole,
-    /// Namespace, name, version and hashes of labels.
+    /// The cache stores only namespace, name, UID, version and hashes of labels.
     Bare,
 }
 
@@ -146,8 +146,8 @@ fn named(sent: &RawValue) -> NamedMetadata {
 }
 
 impl Arrived {
-    /// Converts an object from the server. Parses each object separately, so that an unparsable object, for example
-    /// with too deep nesting, does not block the other objects.
+    /// Converts an object from the server. Parses each object of a list separately. So an object that cannot be parsed,
+    /// for example because of too deep nesting, does not block the other objects.
     pub(super) fn read(sent: &RawValue, of: &ResourceType, extract: Extract) -> Result<Self, Unusable> {
         let arrived = if extract.form == StoredForm::Bare {
             bare::read(sent, extract.labels).map(|read| read.map(Self::bare).map_err(Malformed::Field))
@@ -210,7 +210,7 @@ impl Arrived {
         Ok(Self { namespace, name, item })
     }
 
-    /// Converts a bare object. The cache stores only its version and the hashes of its labels.
+    /// Converts a bare object: of its content, the cache stores only the UID, the version and the hashes of the labels.
     fn bare(BareObject { namespace, name, uid, version, labels }: BareObject) -> Self {
         let (text, uid) = (String::new().into(), uid.into_boxed_str());
         let (owner, content, essence, shared, changed) = (None, 0, 0, false, None);
@@ -218,7 +218,7 @@ impl Arrived {
         Self { namespace: namespace.into(), name: name.into(), item }
     }
 
-    /// Compresses the object's text. Callers compress before they take the lock of the cache.
+    /// Compresses the object's text. Callers call this function before they take the lock of the cache.
     #[must_use]
     pub(super) fn packed(mut self, dictionary: &Dictionary) -> Self {
         self.item.text = dictionary.packed(self.item.text);

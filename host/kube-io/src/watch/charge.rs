@@ -12,8 +12,8 @@ use super::{
 use crate::object_key::{ObjectKey, Wakes};
 
 /// Checks the new needs of an object against the limits of its namespace. Needs in other namespaces do not count: they
-/// require a grant, so they are few. Accepts the needs of an object in any case if the object has no more needs than
-/// before.
+/// require a grant, so they are few. If the new needs of an object are not more than its old needs, always accepts
+/// them.
 pub(super) fn allow(state: &mut State, key: &ObjectKey, needs: &BTreeSet<Followed>) -> Result<(), TooMany> {
     let targets: BTreeSet<&Target> = needs.iter().map(|need| &need.target).collect();
     let here = |target: &&Target| target.namespace() == Some(&*key.namespace);
@@ -42,8 +42,8 @@ pub(super) fn allow(state: &mut State, key: &ObjectKey, needs: &BTreeSet<Followe
     Ok(())
 }
 
-/// Replaces the needs of an object, within the limits. Returns whether the set of needed targets changed, and the
-/// refused objects that can ask again.
+/// Replaces the needs of an object, within the limits. Returns whether the set of needed targets changed. Also returns
+/// the objects that the limit refused earlier and whose needs may fit now.
 pub(super) fn set_needs(
     state: &mut State,
     key: &ObjectKey,

@@ -123,7 +123,8 @@ impl Coverage {
         exact.or_else(|| self.primaries.keys().find(|of| of.kind == owner.kind && of.group() == owner.group()))
     }
 
-    /// Returns how the operator watches a type. The operator can watch one type in two manners.
+    /// Returns how the operator watches a type. A guarded type can have two entries: one for children and one for
+    /// needs.
     pub(super) fn manners(&self, of: &ResourceType) -> Vec<Manner> {
         let read = self.is_read(of);
         if self.is_primary(of) || (read && !is_guarded(of)) {
@@ -134,14 +135,14 @@ impl Coverage {
     }
 }
 
-/// Returns whether a type is guarded: to answer needs, the operator neither watches nor lists all its objects. A
-/// cluster has too many objects of a guarded type, or the objects are sensitive.
+/// Returns whether a type is guarded: the operator never watches or lists all objects of the type to answer needs. The
+/// reason is that a cluster has too many of these objects, or that they are sensitive.
 pub fn is_guarded(of: &ResourceType) -> bool {
     of.is_secret() || (of.group().is_empty() && of.kind == "ConfigMap")
 }
 
-/// Returns whether an object with the target's name can exist. The operator uses names of ConfigMaps and Secrets in
-/// requests, and some of the names come unchecked from pod specs.
+/// Returns whether an object with the target's name can exist. The check concerns ConfigMaps and Secrets: the operator
+/// sends their names in requests, and some of these names come unchecked from pod specs.
 pub(super) fn can_exist(target: &Target) -> bool {
     match target {
         Target::Named(reference) => !is_guarded(&reference.of()) || is_subdomain(&reference.name),

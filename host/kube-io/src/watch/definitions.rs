@@ -39,8 +39,8 @@ pub(super) fn definition(state: &State, of: &ResourceType) -> u64 {
     state.definitions.by_name.get(&*name).map_or(0, |definition| definition.content)
 }
 
-/// Returns all objects of the type that a CustomResourceDefinition defines. After a change of the
-/// CustomResourceDefinition, the status of these objects may need other fields.
+/// Returns all objects of the type that a CustomResourceDefinition defines. The watch wakes them after a change of the
+/// CustomResourceDefinition, because their status may need other fields then.
 fn defined_by(state: &State, name: &str) -> Wakes {
     let is_it = |of: &&ResourceType| {
         state

@@ -1,6 +1,7 @@
 //! Compresses the texts of the objects of one type. Objects of a type resemble each other: a policy writes the same
 //! Deployment for each Agent, except for names and a few values. So the dictionary keeps a few whole texts as samples.
-//! A text that resembles a sample takes a tenth of its length; without samples, it takes two thirds.
+//! Compression shrinks a text that resembles a sample to about a tenth. Without samples, it would shrink the text only
+//! to two thirds.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,12 +13,12 @@ use crate::locking::lock;
 /// The minimum length of a text to compress. For a shorter text, the saved memory is not worth the time.
 const MIN_LENGTH: usize = 256;
 
-/// The maximum number of bytes of the samples of one type. Each compression reads all samples. LZ4 refers to the last
-/// 64 KiB only.
+/// The maximum number of bytes of the samples of one type. The number is small, because each compression reads all
+/// samples. LZ4 can only use samples of up to 64 KiB.
 const MAX_SAMPLE_BYTES: usize = 16 << 10;
 
-/// A text resembles a sample if it becomes at least this many times shorter. JSON without a resembling sample becomes
-/// one and a half to three times shorter.
+/// A text resembles a sample if compression with the samples makes the text at least this many times shorter. Other
+/// JSON becomes only one and a half to three times shorter.
 const RESEMBLANCE: usize = 4;
 
 /// Compresses the texts of one type. All watches on the type share one dictionary.
@@ -34,7 +35,8 @@ impl Dictionary {
     }
 
     /// Compresses a text. Returns `None` if the compressed text would not be shorter. If no sample resembles the text,
-    /// the text itself becomes a sample. Earlier compressed texts keep the samples with which they were written.
+    /// the text itself becomes a sample. Texts that were compressed earlier keep a reference to the samples of that
+    /// time.
     fn pack(&self, text: &str) -> Option<Text> {
         let length = u32::try_from(text.len()).ok().filter(|_| text.len() >= MIN_LENGTH)?;
         let mut samples = Arc::clone(&lock(&self.0));

@@ -1,5 +1,5 @@
-//! A change of one object. Other code asks whether the change concerns certain fields. The readers of an object are the
-//! objects whose policies need it.
+//! A change of one object, and the answer to the question whether the change concerns certain fields. The *readers* of
+//! the changed object are the objects whose policies need it.
 
 use std::{
     cell::{Cell, OnceCell, RefCell},
@@ -13,9 +13,8 @@ use serde_json::Value;
 use super::{cached_object::CachedObject, fetched_objects::Fetched};
 
 /// Maximum number of bytes of JSON that the watch compares for one change. The watch compares the object once for each
-/// distinct set of fields. Beyond this limit, the watch treats the change as one that concerns all readers. One
-/// needless pass costs more than one comparison. But while the watch compares, it can do nothing else, so it must not
-/// compare for long.
+/// distinct set of fields. A comparison usually costs less than a needless pass. But the watch can do nothing else
+/// while it compares. So beyond this limit, the watch stops comparing, and wakes all readers of the object.
 const MAX_COMPARED: usize = 16 << 20;
 
 /// A change of one object.

@@ -1,7 +1,7 @@
 //! Discovery: asks the API server which types it serves, and at which addresses.
 //!
-//! Sends one request for each API version in the coverage. Every server supports these requests, and an error in one
-//! group does not hide the other groups.
+//! Sends one request for each API version in the coverage. Every server supports these requests. An error in one group
+//! does not hide the types of the other groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! If a watch covers only metadata, reads its needed objects one by one.
+//! Reads the needed objects of a watch one by one if the watch covers only metadata.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -55,7 +55,7 @@ pub(super) async fn run(shared: &Shared, handle: &Handle) {
         while let Some((name, version)) = next(shared, handle) {
             if let Some(failed) = failed.get_mut(&name) {
                 // The delay after a failed read is not over, and changes of the object do not shorten this delay.
-                // Version 0 means that another object began to need this object.
+                // Version 0 means that another object began to need this object since then.
                 failed.seen = if version == 0 { 0 } else { version.max(failed.seen) };
                 continue;
             }
@@ -87,8 +87,8 @@ fn next(shared: &Shared, handle: &Handle) -> Option<(Arc<str>, u64)> {
     shared.with(|state| apply_event::next_to_read(state, handle))
 }
 
-/// Reads an object that the watch reported at a version. If the read returns an older version, the operator uses this
-/// version for now, and reads the object again.
+/// Reads an object that the watch reported at a version. If the read returns an older version, stores this version, and
+/// returns an error so that the caller reads the object again.
 async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> Result<(), WatchError> {
     let as_seen = |version: u64| {
         if version < seen {

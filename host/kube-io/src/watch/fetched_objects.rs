@@ -124,7 +124,8 @@ impl FetchedObjects {
         let mut absent = needed.clone();
         for arrived in listed {
             if absent.remove(&arrived.name) {
-                // If a newer list contains the object, the earlier absence is outdated.
+                // The object was absent, but this list is newer and contains it. So the next version makes the operator
+                // read the object again.
                 if let Some((known, Fetched::Absent)) = self.known.get_mut(&arrived.name)
                     && *known <= version
                 {

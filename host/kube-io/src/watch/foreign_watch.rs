@@ -1,5 +1,5 @@
-//! Reports watches that other parts of the operator run. Metrics and readiness show these watches like the watches of
-//! this module.
+//! Reports watches that other parts of the operator run. Metrics and readiness show these watches in the same way as
+//! the watches of this module.
 
 use std::sync::Arc;
 

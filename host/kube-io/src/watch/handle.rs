@@ -86,8 +86,8 @@ impl Watch {
     }
 
     /// Sets the claims of the active policies. The watches of types that stay claimed continue. This function wakes no
-    /// object. The caller knows which objects a change of policies concerns, and the watch reports each object of a new
-    /// type on arrival.
+    /// object: the caller wakes the objects whose policies changed, and the watch wakes each object of a newly covered
+    /// type when it first sees the object.
     pub fn cover(&self, mut coverage: Coverage) {
         if self.0.options.secrets {
             coverage.follow_references();
@@ -120,8 +120,8 @@ impl Watch {
         self.0.with(|state| lookup::children(state, owner_uid))
     }
 
-    /// Returns an object from the store of its type, or `None` if the store does not contain the object. For an emitted
-    /// type, the store contains only objects with the operator's label.
+    /// Returns an object from the store of its type, or `None` if the store does not contain the object. If the
+    /// operator does not watch all objects of the type, the store contains only objects with the operator's label.
     pub fn live(&self, of: &ResourceType, namespace: &str, name: &str) -> Option<Seen> {
         self.0.with(|state| lookup::live(state, of, namespace, name))
     }
@@ -143,9 +143,9 @@ impl Watch {
     }
 
     /// Replaces the needs of an object. From now on, the watch wakes the object if a field in one of its needs changes.
-    /// Returns whether the state of all needs is known. If the state is known, the pass may look up pending needs again
-    /// at once. Otherwise the watch wakes the object as soon as the state is known. After an error, the old needs stay
-    /// in force. The watch wakes the object when the new needs may fit within the limit.
+    /// Returns whether the state of all needs is known. If so, the pass may look up pending needs again at once.
+    /// Otherwise the watch wakes the object as soon as the state of all needs is known. If this function returns an
+    /// error, the old needs stay in force, and the watch wakes the object when the new needs may fit within the limit.
     pub fn set_needs<N: Into<Followed>>(
         &self,
         key: &ObjectKey,
@@ -191,7 +191,7 @@ impl Watch {
     }
 
     /// Returns whether nothing has changed for an object since an earlier moment: the watch has not woken the object,
-    /// and no type has changed. Returns false if the watch does not know.
+    /// and no type has changed. Also returns false if the log of wakes does not reach back to that moment.
     pub fn is_unchanged_since(&self, moment: Moment, key: &ObjectKey) -> bool {
         let Moment { changes, wakes } = moment;
         self.0.with(|state| state.changes == changes && !state.wake_log.may_contain(key, wakes))
@@ -252,9 +252,9 @@ impl Watch {
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
 
-    /// Checks that the operator's view follows the cluster. The error lists each type whose state was never [known],
-    /// and each type whose watch lost its rights. The error also lists each [foreign watch](Self::beside) that lacks
-    /// its first list or a right. Returns no error if the operator cannot reach the API server.
+    /// Checks that the operator's cached objects follow the cluster. The error lists each type whose state is not
+    /// [known], and each type whose watch lost its rights. The error also lists each [foreign watch](Self::beside) that
+    /// lacks its first list or a right. Returns no error if the operator cannot reach the API server.
     ///
     /// [known]: Self::synced
     pub fn follows_all(&self) -> Result<(), Vec<String>> {
@@ -300,8 +300,8 @@ impl Watch {
     }
 
     /// Records that a pass lacked a right. `began` is the value of [`rights`](Self::rights) at the start of the pass.
-    /// The watch wakes the object when rights return, or at once if rights returned during the pass. Returns whether
-    /// this object is the single object that retries at regular intervals.
+    /// The watch wakes the object when rights return, or at once if rights returned during the pass. Of all objects
+    /// that wait for rights, one retries at regular intervals. Returns whether this object is the one.
     pub fn was_denied(&self, key: &ObjectKey, began: u64) -> bool {
         let mut goes_on = false;
         self.0.tell(|state| {
@@ -354,7 +354,8 @@ impl Watch {
         ForeignWatch::new(Arc::clone(&self.0), of, what)
     }
 
-    /// Announces a write of a child. The writer is the owner that the child's manifest names.
+    /// Announces a write of a child: until the guard is dropped, the watch does not wake the owner in the child's
+    /// manifest for this write.
     pub fn writing(&self, child: &Value) -> WriteGuard<'_> {
         WriteGuard::new(&self.0, child)
     }

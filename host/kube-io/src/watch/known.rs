@@ -1,11 +1,11 @@
-//! The CustomResourceDefinitions that the watch knows.
+//! The CustomResourceDefinitions that the watch has seen.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::cached_object::CachedObject;
 use crate::hashing::hash;
 
-/// The known CustomResourceDefinitions by name. The name consists of the plural and the group.
+/// The known CustomResourceDefinitions by name. The name of each definition is `<plural>.<group>`.
 #[derive(Debug, Default)]
 pub(super) struct KnownDefinitions {
     pub(super) by_name: BTreeMap<Arc<str>, Definition>,

@@ -11,8 +11,8 @@ use serde_json::{Value, value::RawValue};
 
 use crate::hashing::hash;
 
-/// A selector can find an object only if the object has at most this number of labels. Kubernetes sets no limit, and an
-/// object may have a hundred thousand labels.
+/// The cache ignores the labels of an object with more than this number of labels, so no selector finds the object.
+/// Kubernetes sets no limit, and an object may have a hundred thousand labels.
 pub(super) const MAX_LABELS: usize = 1_000;
 
 /// The labels of an object.

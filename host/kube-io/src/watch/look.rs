@@ -4,7 +4,7 @@ use kaos_objects::SecretFacts;
 
 use super::text::Text;
 
-/// The known state of a target. Objects are not expanded and not parsed yet.
+/// The known state of a target. The texts of the objects are still compressed and unparsed.
 #[derive(Debug)]
 pub(super) enum Look {
     Pending,

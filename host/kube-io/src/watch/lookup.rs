@@ -100,8 +100,8 @@ fn sighting(look: Look) -> Sighting {
 }
 
 /// Parses objects one after the other, and keeps only the given fields, without the resource version. Stops when the
-/// fields exceed the size limit of a pass. Also stops, and sets `room` to 0, if the next object has more than `room`
-/// bytes.
+/// found fields exceed [`MAX_FOUND_BYTES`]. Also stops, and sets `room` to 0, if the next object does not fit into the
+/// remaining `room` bytes.
 fn parsed_fields(texts: &[(Text, u64)], fields: &Fields, room: &mut usize) -> Vec<Arc<Value>> {
     let (mut found, mut bytes) = (Vec::new(), 0);
     for (text, _) in texts {
@@ -213,7 +213,7 @@ fn absent(is_secret: bool) -> Look {
     }
 }
 
-/// Returns the state to report if a watch cannot answer from its cache, and `None` if the watch can answer.
+/// Returns `None` if a watch can answer from its cache. Otherwise returns the state that lookups report instead.
 fn unknown(slot: &Slot) -> Option<Look> {
     match &slot.cache.trouble {
         Some(trouble) if slot.cache.withheld => Some(Look::Forbidden(trouble.text.clone())),
@@ -222,7 +222,7 @@ fn unknown(slot: &Slot) -> Option<Look> {
     }
 }
 
-/// A child, as the watch knows it.
+/// The facts about a child that the watch stores.
 #[derive(Debug, Clone)]
 pub struct Seen {
     /// The child's type.
@@ -266,8 +266,8 @@ impl Seen {
         Reference { api_version, kind, namespace: Some(self.namespace.clone()), name: self.name.clone() }
     }
 
-    /// Returns whether the watch knows the whole child. The watch knows only the metadata of a child that an earlier
-    /// operator created without the label.
+    /// Returns whether the watch stores the whole child. If an earlier operator created the child without the label,
+    /// the watch stores only its metadata.
     pub fn is_known(&self) -> bool {
         self.text.is_some()
     }

@@ -36,7 +36,7 @@ struct ManagedMetadata {
 }
 
 impl ManagedFields {
-    /// Decodes the entries of `metadata.managedFields`. Leaves out entries of another form.
+    /// Decodes the entries of `metadata.managedFields`. Leaves out entries that it cannot decode.
     pub(super) fn decode(text: &RawValue) -> Vec<Self> {
         let entries: Vec<&RawValue> = serde_json::from_str(text.get()).unwrap_or_default();
         entries.into_iter().filter_map(|entry| serde_json::from_str(entry.get()).ok()).collect()

@@ -1,5 +1,6 @@
-//! Names of planned children that objects of other owners already have. The operator watches the metadata of the other
-//! object until the name is free. So the operator notices at once that the name is free, and needs no further requests.
+//! Contested names: names of planned children that objects of other owners already have. The operator watches the
+//! metadata of the object with the contested name until the name is free. So the operator notices at once that the name
+//! is free, and needs no further requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +20,7 @@ use crate::{object_key::Wakes, queue::Urgency};
 /// time to time whether the name is free.
 const FOLLOWED_NAMES_PER_NAMESPACE: usize = 64;
 /// Maximum number of contested names that the operator follows in all namespaces. If more names are contested, the
-/// namespaces share this number.
+/// operator divides this number fairly among the namespaces.
 const FOLLOWED_NAMES_LIMIT: usize = 256;
 
 /// Returns the watch that follows a contested name, or `None` if no such watch works.

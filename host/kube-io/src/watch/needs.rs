@@ -87,7 +87,8 @@ impl Needs {
         if free {
             self.by_target.remove(target);
         }
-        // Two references are left: one in this index, and one in the removed need.
+        // If no other need shares these fields, two references to them are left: one in `self.fields`, and one in the
+        // removed need.
         if Arc::strong_count(fields) <= 2 {
             self.fields.remove(fields);
         }

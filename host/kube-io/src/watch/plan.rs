@@ -60,11 +60,11 @@ pub(super) enum Select {
     Named(String),
     /// The watch covers the objects with these labels.
     Labelled(Vec<(String, String)>),
-    /// The watch covers the metadata of the object of this name. The plan for another object contains a child with this
-    /// name.
+    /// The watch covers the metadata of the object of this name, because the plan for an object of another owner
+    /// contains a child with this name.
     Contested(String),
     /// The watch covers the metadata of all objects, because there are many needs. Of this metadata, the operator
-    /// stores at most the labels.
+    /// stores names, UIDs, versions and, if selectors need them, hashes of the labels.
     Wide,
 }
 
@@ -146,9 +146,10 @@ struct Needed<'a> {
 }
 
 /// Returns the watches for the needs of a guarded type, with the facts to extract. Usually each name and each selector
-/// has its own watch. A namespace with more than `most` names or selectors gets one metadata watch instead. The
-/// namespace gets separate watches again only at half that number. So a single object more or less does not switch the
-/// namespace back and forth. `wide` returns the facts that the current metadata watch of a namespace extracts.
+/// has its own watch. A namespace with more than `most` names or selectors gets one metadata watch instead, and gets
+/// separate watches again only at half that number. So one more or one less object does not switch the namespace back
+/// and forth. The function `wide` returns the facts that the current metadata watch of a namespace extracts, or `None`
+/// if it has none.
 pub(super) fn as_needed<'a>(
     of: &ResourceType,
     targets: impl Iterator<Item = &'a Target>,

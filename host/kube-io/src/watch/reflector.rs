@@ -92,7 +92,7 @@ pub(super) struct Reflector<S> {
     /// Signals that rights have returned.
     rights: watch::Receiver<u64>,
     failures: u32,
-    /// Number of times that the server forgot the version of the watch since the last event.
+    /// How often the server forgot the version of the watch since the last event.
     forgotten: u32,
     streaming: bool,
     paged: bool,
@@ -160,9 +160,10 @@ impl<S: Sink> Reflector<S> {
                 match self.stream(false).await {
                     Ok(()) => {}
                     Err(WatchError::Gone) => {
-                        // When the server no longer knows the version, the reflector lists at once, because the cache
-                        // may still contain deleted objects. If the server forgets the new version before any event
-                        // arrives, the reflector waits. Without this wait, the reflector would send nothing but lists.
+                        // The server no longer knows the version. The first time, the reflector lists at once, because
+                        // the cache may still contain deleted objects. If this happens again before any event arrives,
+                        // the reflector waits first. Without this wait, the reflector would send one list after the
+                        // other.
                         if self.forgotten > 0 {
                             self.failed(&WatchError::Gone).await;
                         }
@@ -207,7 +208,8 @@ impl<S: Sink> Reflector<S> {
                 if self.collection.by_metadata { path.list_metadata(&params) } else { path.list(&params) }
             };
             let text = size.next_page(&self.client, request).await.inspect_err(|broken| {
-                // Pages expire if listing takes too long. After such an error, request the next list without pages.
+                // The continue token of a list expires if listing takes too long. After such an error, request all
+                // objects in one page.
                 self.paged &= *broken != WatchError::Gone;
             })?;
             let Page { items, malformed, version, next: more } =
@@ -250,8 +252,8 @@ impl<S: Sink> Reflector<S> {
             request.watch(&params, &from)
         };
         let mut request = request.map_err(kube::Error::BuildRequest)?;
-        // Ask for an uncompressed stream: compressed streams consist of several members, and the client reads only the
-        // first.
+        // Ask for an uncompressed stream: a compressed stream consists of several gzip members, and the client reads
+        // only the first member.
         let identity = http::HeaderValue::from_static("identity");
         request.headers_mut().insert(http::header::ACCEPT_ENCODING, identity);
         let deadline = start + time + WATCH_END_GRACE;
@@ -277,8 +279,8 @@ impl<S: Sink> Reflector<S> {
             let until = if initial.is_some() { deadline.min(start + INITIAL_EVENTS_TIMEOUT) } else { deadline };
             let Ok(read) = timeout_at(until, stream.read_until(b'\n', &mut buffer)).await else {
                 if initial.is_some() {
-                    // The server sent no end of the initial events. A server without streaming lists behaves in this
-                    // way.
+                    // The server did not send the annotation that ends the initial events, so it probably has no
+                    // streaming lists.
                     self.streaming = false;
                 }
                 return Err(WatchError::Silent);

@@ -47,9 +47,9 @@ fn own_doing(state: &State, of: &ResourceType, barred: &BTreeSet<String>) -> Wat
 }
 
 /// Returns the listed namespaces in which the operator can read nothing, although it can read in other namespaces.
-/// Usually such a namespace was deleted together with its Roles. If the operator has lost its rights in every namespace
-/// where it could read before, only those namespaces are barred whose objects the operator never listed. Readiness then
-/// waits for the rights in the other namespaces, because a starting server may refuse everything.
+/// Usually such a namespace was deleted together with its Roles. If the operator can now read in none of the namespaces
+/// that it listed before, this function returns only the namespaces that it never listed. Readiness then waits for the
+/// rights in all other namespaces, because a starting server may refuse everything for a while.
 pub(super) fn barred(state: &State) -> BTreeSet<String> {
     let mut sights: BTreeMap<&str, Sight> = BTreeMap::new();
     for (namespace, slot) in listed_stores(state) {
@@ -100,8 +100,8 @@ pub(super) fn lost(state: &State, barred: &BTreeSet<String>) -> Vec<String> {
     refused.filter_map(told).collect()
 }
 
-/// Returns whether the operator already logged an error of this watch, or of another watch of the same type. Ignores
-/// other watches in barred namespaces.
+/// Returns whether the operator already logged an error of this watch, or of another watch of the same type outside
+/// barred namespaces.
 pub(super) fn is_told(state: &State, of: &Spec) -> bool {
     let barred = barred(state);
     let mut troubled = state.slots_of(&of.of).filter(|(_, slot)| slot.cache.trouble.is_some());

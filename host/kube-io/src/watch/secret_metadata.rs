@@ -15,7 +15,7 @@ pub(super) fn secret_facts(secret: &Value, key: &[u8]) -> SecretFacts {
     let keys = data.as_object().into_iter().flat_map(|data| data.keys().cloned());
     let mut keys: Vec<String> = keys.collect();
     keys.sort_unstable();
-    // An HMAC accepts keys of any length.
+    // This call returns no error, because an HMAC accepts keys of any length.
     let mac = Hmac::<Sha256>::new_from_slice(key).map(|mac| mac.chain_update(canonical(data)).finalize());
     let digest = mac.map_or_else(|_| String::new(), |mac| Digest::of(&mac.into_bytes()).hex());
     SecretFacts { present: true, keys, digest }

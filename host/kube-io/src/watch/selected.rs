@@ -40,8 +40,7 @@ pub(super) fn with_labels(slot: &Slot, labels: &Labels) -> Look {
     Look::Objects(found)
 }
 
-/// Returns the readers whose selectors match an object's current labels, if the change of the object concerns these
-/// readers.
+/// Returns the readers whose selectors match an object's current labels and that the change of the object concerns.
 fn selecting(state: &State, spec: &Spec, name: &str, difference: &Difference<'_>) -> BTreeSet<ObjectKey> {
     let Some(slot) = state.slots.get(spec) else { return BTreeSet::new() };
     let selectors = state.needs.selectors(&spec.of, spec.namespace.as_deref());
@@ -170,7 +169,7 @@ pub(super) fn labelled_fetched(
     let spec = &*handle.spec;
     let (selected_before, is_named) = (all_selecting(state, spec, name), is_named(state, spec, name));
     let Some(slot) = state.slot(handle) else { return Wakes::new() };
-    // If the watch does not know the object, the object was deleted, or an event will soon report it.
+    // Ignore the answer if the watch does not know the object: it was deleted, or an event will soon report it.
     if let Fetched::Object(item) = answer
         && slot.labels.of_name.contains_key(name)
     {
@@ -202,8 +201,8 @@ fn wide(target: &Target) -> Spec {
     Spec::new(&target.of(), target.namespace().map(str::to_owned), Select::Wide)
 }
 
-/// Records targets that became needed or unneeded. Decides only once for all targets whether an object is still needed,
-/// because hundreds of selectors may change together.
+/// Records targets that became needed or unneeded. Checks each concerned object only once, and not once for each
+/// target, because hundreds of selectors may change together.
 pub(super) fn needs_changed(state: &mut State, changed: &[Arc<Target>]) {
     let concerned: BTreeSet<Spec> = changed.iter().map(|target| wide(target)).collect();
     for spec in concerned {

@@ -1,4 +1,5 @@
-//! Decodes an object from the server. Leaves its managed fields as text, because most readers do not need them.
+//! Decodes an object from the server. Leaves the object's managed fields as text, because most callers do not need
+//! them.
 
 use std::fmt;
 

@@ -32,9 +32,10 @@ pub(super) struct Shared {
     pub(super) plan: Notify,
     /// Notified when the set of served types may have changed.
     pub(super) rediscover: Notify,
-    /// Whether the operator watches CustomResourceDefinitions. If true, discovery need not poll.
+    /// Whether the operator watches CustomResourceDefinitions. If it does, discovery need not poll.
     pub(super) definitions_watched: AtomicBool,
-    /// Whether the API server has listed the CustomResourceDefinitions, or has refused to.
+    /// Whether the API server has answered the first list of the CustomResourceDefinitions, with a list or with a
+    /// refusal.
     pub(super) definitions_answered: AtomicBool,
 }
 
@@ -78,8 +79,8 @@ impl Shared {
         }
     }
 
-    /// Creates a random generator for one task. Each task has its own generator, so that the order of the tasks does
-    /// not matter.
+    /// Creates a random generator for one task. Each task has its own generator, so that its random numbers do not
+    /// depend on the order in which tasks run.
     pub(super) fn rng(&self, task: impl Hash) -> Rng {
         Rng::with_seed(hash((self.options.seed, task)))
     }

@@ -51,7 +51,7 @@ pub(super) struct State {
     pub(super) denied: BTreeSet<ObjectKey>,
     pub(super) needs: Needs,
     pub(super) ledger: Ledger,
-    /// Names of planned children that objects of other owners already have, and the objects that want these children.
+    /// The contested names, each with the objects whose plans contain a child of this name.
     pub(super) name_conflicts: Needs,
     pub(super) definitions: KnownDefinitions,
     /// Watches that other parts of the operator run.
@@ -73,8 +73,9 @@ impl State {
         types
     }
 
-    /// Returns whether the operator can follow a target. The operator can follow every target in its scope. The
-    /// operator has separate rights for needs by name in its own namespace.
+    /// Returns whether the operator can follow a target. The operator can follow every target in its scope. In its own
+    /// namespace, the operator can always follow ConfigMaps and Secrets by name, because it has separate rights for
+    /// them.
     pub(super) fn reaches(&self, target: &Target) -> bool {
         let at = target.namespace().unwrap_or_default();
         self.scope.holds(at) || (at == self.home && is_guarded(&target.of()) && matches!(target, Target::Named(_)))

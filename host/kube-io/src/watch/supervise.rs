@@ -19,12 +19,12 @@ use super::{
     slot::Handle,
 };
 
-/// The waits before repeated discoveries after a change of a CustomResourceDefinition. Discovery shows such a change
-/// only a little later.
+/// The waits before repeated discoveries after a change of a CustomResourceDefinition. The operator repeats discovery,
+/// because the API server's discovery shows such a change only a little later.
 const REDISCOVERY_DELAYS: [Duration; 4] =
     [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(10), Duration::from_secs(30)];
 
-/// The factor by which discovery polls more slowly if only optional types are missing.
+/// If only optional types are missing, the interval of discovery is this many times as long.
 const OPTIONAL_POLL_FACTOR: u32 = 10;
 
 /// Runs all tasks until the future is dropped.

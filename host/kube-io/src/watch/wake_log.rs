@@ -1,11 +1,11 @@
-//! The objects that the watch woke last. A pass uses this log to know whether its inputs changed while it ran: a change
-//! of an input wakes the object.
+//! The objects that the watch woke last. A change of a pass's input wakes the object of the pass. So this log shows
+//! whether an input changed while the pass ran.
 
 use std::collections::VecDeque;
 
 use crate::object_key::{ObjectKey, Wakes};
 
-/// The number of objects in the log. During a pass, the watch rarely wakes more objects.
+/// The number of objects in the log. The watch rarely wakes more objects than this during one pass.
 const SIZE: usize = 1_000;
 
 /// A moment in the life of a watch.

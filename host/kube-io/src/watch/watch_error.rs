@@ -35,7 +35,7 @@ pub(super) enum WatchError {
     Answered {
         /// The status code.
         code: u16,
-        /// The server's message. Empty if a proxy in front of the server answered.
+        /// The server's message, or an empty text if a proxy in front of the server answered.
         text: String,
         /// The wait that the server asks for.
         wait: Duration,

@@ -13,7 +13,7 @@ use super::{
 const SHOWN_FOR: Duration = Duration::from_mins(1);
 /// The time after a turn within which the object must ask for its pass. Otherwise the object loses the turn.
 const MISSED: Duration = Duration::from_mins(1);
-/// The number of waiting objects of an account that get an Event.
+/// The operator writes an Event only about this many waiting objects of an account.
 const TOLD: usize = 10;
 
 /// The account of one kind in one namespace.
@@ -21,7 +21,7 @@ const TOLD: usize = 10;
 pub(super) struct Account {
     fuel: Meter,
     passes: Meter,
-    /// The mean fuel of the last passes. The newest pass counts for an eighth.
+    /// The mean fuel of the last passes. The newest pass has the weight of an eighth.
     mean_fuel: u64,
     /// The fuel that the policies used since the last pass began.
     fuel_of_pass: u64,
@@ -29,7 +29,8 @@ pub(super) struct Account {
     turns: BTreeMap<String, Instant>,
     /// The latest turn.
     last_turn: Option<Instant>,
-    /// For each revision whose objects wait, the latest turn. The key is `None` for a policy of the process.
+    /// The revisions whose objects wait, each with the latest turn of its objects. The key is `None` for a policy of
+    /// the process.
     waiting_for: BTreeMap<Option<Arc<str>>, Instant>,
 }
 
@@ -46,7 +47,8 @@ impl Account {
         }
     }
 
-    /// Decides whether the pass over the object with this name may begin. Otherwise the object gets or keeps a turn.
+    /// Decides whether the pass over the object with this name may begin. If not, gives the object a turn, or keeps the
+    /// turn that it has.
     pub(super) fn begin<'a>(
         &mut self,
         name: &str,
@@ -91,7 +93,7 @@ impl Account {
         }
     }
 
-    /// Postpones the turns, so that the first turn is not before `room`. The turns keep their order.
+    /// Postpones the turns, so that the first turn is not before the time `room`. The turns keep their order.
     fn postpone(&mut self, room: Instant, now: Instant, limits: BudgetLimits) {
         self.remove_missed(now);
         let space = self.space(limits);

@@ -5,9 +5,9 @@
 //! which the object may have its pass. New turns come after all older turns, so an object with many events does not
 //! displace other objects.
 //!
-//! A pass never waits if its object is being deleted, or if a proof lets the operator skip the policies. Fuel counts as
-//! soon as a policy has used it, also if the pass fails. The effect of a candidate does not count: the operator
-//! computes it at low priority.
+//! A pass never waits if its object is being deleted, or if a proof lets the operator skip the policies. The operator
+//! counts fuel as soon as a policy has used it, also if the pass fails. The operator does not count the fuel for the
+//! effect of a candidate, because it computes the effect at low priority.
 
 mod account;
 mod limits;
@@ -65,7 +65,8 @@ impl Budgets {
         Self { limits, accounts: Mutex::default() }
     }
 
-    /// Asks whether a pass may begin. `answering` are the revisions that answer; a policy of the process has none.
+    /// Asks whether a pass may begin. `answering` are the revisions of the policies that answer. It contains `None` for
+    /// a policy of the process, which has no revision.
     pub(crate) fn begin<'a>(
         &self,
         key: &ObjectKey,
@@ -99,7 +100,7 @@ impl Budgets {
         lock(&self.accounts).all().map(|(_, _, account)| account.waiting(now)).sum()
     }
 
-    /// Returns what was used in the last minute, the most fuel first.
+    /// Returns the use of the budgets in the last minute, the largest use of fuel first.
     pub fn largest(&self, now: Instant, count: usize) -> Vec<Spending> {
         let accounts = lock(&self.accounts);
         let spending = |(namespace, of, account): (&String, &ResourceType, &Account)| Spending {
@@ -115,7 +116,7 @@ impl Budgets {
     }
 
     /// Returns the kinds and namespaces in which objects wait, by the revision that answers for them. The key is `None`
-    /// for a policy of the process. Objects that waited a short time ago count, too.
+    /// for a policy of the process. The result includes objects that waited until a short time ago.
     pub(crate) fn used_up(&self, now: Instant) -> BTreeMap<Option<Arc<str>>, Vec<(ResourceType, String)>> {
         let mut used_up: BTreeMap<Option<Arc<str>>, Vec<(ResourceType, String)>> = BTreeMap::new();
         for (namespace, of, account) in lock(&self.accounts).all() {
@@ -153,7 +154,7 @@ impl Accounts {
         self.open.iter().flat_map(|(namespace, kinds)| kinds.iter().map(move |(of, account)| (namespace, of, account)))
     }
 
-    /// Removes the accounts that nobody used for some time.
+    /// Removes the accounts that no object used for some time.
     fn sweep(&mut self, now: Instant) {
         if self.swept.is_some_and(|swept| now.saturating_duration_since(swept) < SWEEP) {
             return;

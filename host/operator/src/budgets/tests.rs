@@ -52,7 +52,7 @@ fn objects_get_turns_in_the_order_in_which_they_asked() {
     assert_eq!(pass(&budgets, now + seconds(5), &key("team-a", "first"), 60), Err(seconds(19)));
     assert_eq!(pass(&budgets, now + seconds(6), &keys[0], 60), Ok(()));
     assert_eq!(pass(&budgets, now + seconds(12), &keys[1], 300), Ok(()));
-    // The last pass used more than expected. So the next objects wait for longer, and keep their places.
+    // The last pass used more than expected. So the next objects wait for longer, and keep their order.
     let second = pass(&budgets, now + seconds(24), &key("team-a", "first"), 60).unwrap_err();
     let first = pass(&budgets, now + seconds(24), &keys[2], 60).unwrap_err();
     assert!(first > seconds(15) && second > first, "{first:?}, {second:?}");
@@ -122,7 +122,8 @@ fn no_namespace_uses_more_than_its_limits_and_every_object_gets_its_turn() {
             if pass(&budgets, now, &keys[random.usize(0..4)], cost).is_ok() {
                 used = [used[0] + u128::from(cost), used[1] + 1];
             }
-            // The limit of an unused minute is available at once. The fuel of a pass is known only afterwards.
+            // At the start, the limit of one unused minute is available in addition. The last pass may use more than
+            // the limit, because its fuel is known only after the pass.
             let elapsed = (now - start + MINUTE).as_millis();
             let allowed = [u128::from(fuel) * elapsed / 60_000 + 200, u128::from(passes) * elapsed / 60_000 + 1];
             assert!(used[0] <= allowed[0] && used[1] <= allowed[1], "seed {seed}: {used:?} of {allowed:?}");

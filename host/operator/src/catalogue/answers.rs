@@ -28,9 +28,9 @@ pub struct Answers {
     pub(super) yielding: Vec<Arc<Kind>>,
 }
 
-/// The policies for one kind in one place that another policy table would replace. Two values are equal if they point
-/// to the same policies in memory. The value keeps these policies alive, so that no later policies can have the same
-/// address.
+/// The policies for one kind in one place, if another policy table would replace these policies. Two values are equal
+/// if they point to the same policies in memory. The value keeps these policies alive, so that no later policies can
+/// have the same address.
 #[derive(Debug, Clone)]
 pub(crate) struct Replaced {
     pub(crate) of: ResourceType,
@@ -136,8 +136,8 @@ impl Answers {
             place: place.cloned(),
             kind: kind.cloned(),
         };
-        // `answers_like` ignores fallbacks. So if a tenant's policy only gets another fallback, this does not count as
-        // a replacement.
+        // The function `answers_like` ignores fallbacks. So a tenant's policy that only gets another fallback does not
+        // count as replaced.
         let is_same = |one: Option<&Arc<Kind>>, other: Option<&Arc<Kind>>| match (one, other) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one.answers_like(other),
             (one, other) => one.is_none() && other.is_none(),
@@ -179,7 +179,8 @@ impl Answers {
         self.pins.retain(|(place, _)| place.as_deref() != Some(namespace));
     }
 
-    /// Takes over the equal entries and the emitted types of `before`. If no entry changed, also takes over `since`.
+    /// Takes over the equal entries and the emitted types of `before`. If no entry changed, also takes over
+    /// `before.since`.
     pub(super) fn keep(&mut self, before: &Self) {
         self.share(before);
         self.emitted.extend(before.emitted.iter().cloned());
@@ -201,8 +202,8 @@ impl Answers {
             keep(kind, before.cluster.as_ref());
         }
         for (namespace, kind) in &mut self.namespaces {
-            // Compare with the policies that answered before: even if a namespace gains or loses its own entry, its
-            // policies may stay the same.
+            // Compare with the policies that answered in this namespace before, with or without an own entry: the
+            // namespace may get its own entry although its policies stay the same.
             if let Some(kind) = kind {
                 keep(kind, before.usual(namespace));
             }

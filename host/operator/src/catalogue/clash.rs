@@ -1,4 +1,5 @@
-//! Finds conflicts. If two packages with the same precedence claim the same place, the first claimant serves.
+//! Finds conflicts. If two packages with the same precedence claim the same place, the package with the earlier claim
+//! serves.
 
 use kaos_policy::{
     code::World,
@@ -17,7 +18,7 @@ impl Offer {
         &self.member.policy.id().name
     }
 
-    /// Returns why this policy cannot serve together with an older policy; `None` if both can serve.
+    /// Returns why this policy cannot serve together with an older policy, or `None` if it can.
     pub(super) fn clash(&self, older: &Self) -> Option<String> {
         if self.of != older.of || self.member.revision == older.member.revision || self.pinned || older.pinned {
             return None;
@@ -46,8 +47,8 @@ impl Offer {
 }
 
 impl Given {
-    /// Returns why these settings cannot serve together with older settings; `None` if both can serve. Equal values
-    /// conflict too: otherwise a user who later changes the value would have to change it in both packages.
+    /// Returns why these settings cannot serve together with older settings, or `None` if they can. Two equal values of
+    /// a setting conflict too: otherwise a user who later changes this value would have to change it in two packages.
     pub(super) fn clash(&self, older: &Self) -> Option<String> {
         let (own, other) = (&self.tuning.layer, &older.tuning.layer);
         if own.policy != other.policy || !self.reach.meets(&older.reach) {

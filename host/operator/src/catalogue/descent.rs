@@ -11,8 +11,8 @@ use kaos_policy::{
 
 use super::{Fallback, Kind, Without};
 
-/// The maximum number of revisions that the operator leaves out for one object. The operator also leaves out the
-/// revisions of [`Kind::missed`], which it cannot load, but the limit does not count them.
+/// The maximum number of revisions that the operator leaves out for one object. The limit does not include the
+/// revisions of [`Kind::missed`], which the operator leaves out because it cannot load them.
 const FALLBACKS: usize = 4;
 /// The maximum number of further answers in one pass, while the operator searches for the revision that causes a
 /// failure.
@@ -43,8 +43,8 @@ struct BlameTrial {
 }
 
 impl Descent {
-    /// Starts with the policies in `kind`. If these policies replace missed revisions, `without` starts with the missed
-    /// revisions.
+    /// Starts with the policies in `kind`. If these policies are fallbacks for revisions that the operator cannot load,
+    /// `without` starts with these revisions.
     pub fn new(kind: Arc<Kind>) -> Self {
         let without = kind.missed().to_vec();
         Self { kind, missed: without.len(), without, steps: 0, trial: None }
@@ -56,8 +56,8 @@ impl Descent {
     }
 
     /// Steps to a fallback if the policy failed on the object. After a refusal, steps to a fallback only if the
-    /// left-out revision asks for this, or if a needed object exceeds the size limit. Returns whether there was a
-    /// fallback.
+    /// `policy.yaml` of the revision to leave out asks for this, or if a needed object exceeds the size limit. Returns
+    /// whether there was a fallback.
     pub fn after(&mut self, rendered: &Rendered) -> bool {
         match &rendered.verdict {
             Verdict::Planned(_) => false,
@@ -90,8 +90,8 @@ impl Descent {
         if next.is_none()
             && let Some(Fallback { kind, blamed, .. }) = trial.from.without(policy, &[])
         {
-            // The policy fails whichever single revision is left out. So leave out the newest revision for good, and
-            // search among the older revisions for a second cause.
+            // The policy fails, no matter which single revision is left out. So keep leaving out the newest revision,
+            // and search among the older revisions for a second cause.
             trial.without.push(blame(blamed));
             trial.tried.clear();
             next = kind.without(policy, &[]);

@@ -92,10 +92,10 @@ impl Member {
     }
 }
 
-/// The beginning of the reason why the operator leaves out a revision that refuses the object.
+/// If a revision refuses an object, the reason for leaving out the revision begins with this text.
 pub(crate) const REFUSES: &str = "the policy refuses the object: ";
 
-/// The fallbacks that were computed so far. The key is the policy that fails, and the revisions that the search already
+/// The fallbacks that were computed so far. The key is the failing policy, with the revisions that the operator already
 /// left out.
 type Fallbacks = BTreeMap<(PolicyId, Vec<Arc<str>>), Option<Fallback>>;
 
@@ -109,7 +109,7 @@ pub struct Kind {
     layers: Vec<Layer>,
     /// Policies that can replace the lowest member, the strongest first.
     below: Vec<Arc<Member>>,
-    /// Active revisions that cannot answer, and that the policies of this value replace.
+    /// Active revisions that cannot answer. The policies of this value replace these revisions.
     missed: Vec<Without>,
     pub(super) made: Mutex<Option<BuiltRenderer>>,
     fallbacks: Mutex<Fallbacks>,
@@ -135,8 +135,8 @@ impl Kind {
         // Return `None` if the lowest member is an overlay: `Stack` does not accept an overlay as its base.
         let stack = Stack::new(policies.next()?, policies.collect()).ok()?;
         let own = members.iter().flat_map(|member| member.settings.iter());
-        // Among layers of equal rank, the last layer wins. So packages of settings override the settings in a policy's
-        // own package.
+        // Among layers of equal precedence, the last layer wins. So packages of settings override the settings in a
+        // policy's own package.
         let layers = shared.iter().chain(own).chain(tunings.iter().map(|tuning| &tuning.layer)).cloned().collect();
         let (made, fallbacks) = (Mutex::default(), Mutex::default());
         let (below, missed) = (Vec::new(), Vec::new());
@@ -149,7 +149,7 @@ impl Kind {
         Self { below, ..self }
     }
 
-    /// Marks these policies as the replacement of revisions that cannot answer.
+    /// Sets the revisions that these policies replace because the revisions cannot answer.
     pub(super) fn in_the_stead_of(self, missed: Vec<Without>) -> Self {
         Self { missed, ..self }
     }
@@ -205,7 +205,8 @@ impl Kind {
         requested(self) == requested(other)
     }
 
-    /// Returns a text that identifies the policies, their settings and their behaviour, also for another process.
+    /// Returns texts that identify the policies, their settings and their behaviour. Every process returns the same
+    /// texts.
     pub(super) fn identity(&self) -> Vec<String> {
         let members = self.members.iter().map(|member| {
             let Member { policy, revision, on_refusal, .. } = &**member;
@@ -230,8 +231,8 @@ impl Kind {
         self.members.iter().any(|member| member.is_local)
     }
 
-    /// Returns the revision of the policy that comes from a tenant's package, or `None` if no policy here comes from a
-    /// tenant.
+    /// Returns the revision of the policy that comes from a tenant's package, or `None` if none of the policies comes
+    /// from a tenant's package.
     pub(super) fn local_revision(&self) -> Option<&Arc<str>> {
         self.members.iter().find(|member| member.is_local)?.revision.as_ref()
     }
@@ -275,15 +276,15 @@ impl Kind {
         self.answering().flatten()
     }
 
-    /// Like [`Self::revisions`], with `None` for each policy of the process, which has no revision.
+    /// Like [`Self::revisions`], but also returns `None` for each policy that the process loaded at startup.
     pub(crate) fn answering(&self) -> impl Iterator<Item = Option<&Arc<str>>> {
         let members = self.members.iter().map(|member| member.revision.as_ref());
         members.chain(self.tunings.iter().map(|tuning| Some(&tuning.revision)))
     }
 
-    /// Returns the fallback for an object whose policy fails. `failed` is this policy. Leaves out the newest possible
-    /// cause that is not in `tried`, and uses the predecessor of this revision instead. Returns `None` if every
-    /// possible cause is in `tried`.
+    /// Returns the fallback for an object whose policy fails. `failed` is this policy. Leaves out the newest revision
+    /// that can be the cause and is not in `tried`, and uses the predecessor of this revision instead. Returns `None`
+    /// if `tried` contains every revision that can be the cause.
     pub fn without(&self, failed: &PolicyId, tried: &[Arc<str>]) -> Option<Fallback> {
         let mut fallbacks = lock(&self.fallbacks);
         let make = || {
@@ -300,10 +301,10 @@ impl Kind {
         fallbacks.entry((failed.clone(), tried.to_vec())).or_insert_with(make).clone()
     }
 
-    /// Returns the fallback for a refused object, and the reason of the refusal as a message. Returns `None` unless the
-    /// `policy.yaml` of the left-out revision asks for a fallback. A refusal that waits for other objects has no
-    /// fallback, because the wait ends when the other objects change. The exception is a need that exceeds the size
-    /// limit: this wait never ends. A refusal because of a too large need does not count against the revision.
+    /// Returns the fallback for a refused object, and the reason of the refusal as a message. Returns `None` if the
+    /// `policy.yaml` of the left-out revision asks for no fallback. A refusal that waits for other objects has no
+    /// fallback, because the wait ends when the other objects change. The exception is a need whose objects exceed the
+    /// size limit: this wait never ends. Such a refusal does not count against the revision.
     pub fn left_by(&self, refusing: &PolicyId, refusal: &Refusal) -> Option<(Fallback, String)> {
         let why = match refusal {
             Refusal::Invalid(violations) => match violations.first() {
@@ -321,8 +322,9 @@ impl Kind {
         Some((fallback, format!("{REFUSES}{why}")))
     }
 
-    /// Returns the newest possible cause of the failure: the name of the revision, its behaviour for refused objects,
-    /// and the policies that remain without the revision. Returns `None` if every possible cause is in `tried`.
+    /// Returns the newest revision that can be the cause of the failure: its name, its behaviour for refused objects,
+    /// and the policies that remain without it. Returns `None` if `tried` contains every revision that can be the
+    /// cause.
     fn reduced(&self, failed: &PolicyId, tried: &[Arc<str>]) -> Option<(Arc<str>, OnRefusal, Option<Self>)> {
         let at = self.members.iter().position(|member| member.policy.id() == failed);
         let member = at.filter(|at| self.members[*at].revision.as_ref().is_some_and(|it| !tried.contains(it)));

@@ -33,7 +33,7 @@ pub struct Book {
     /// Objects on which the revision failed and for which a fallback answers, each with the failure.
     pub failing: BTreeMap<ObjectKey, String>,
     /// Objects for which the operator leaves out the revision, and which do not count against the revision. The
-    /// revision refused these objects, or no policy serves them.
+    /// revision refused these objects or is not loaded, or no policy serves them.
     pub held: BTreeSet<ObjectKey>,
     /// Those objects in `held` for which the operator leaves out the revision because it is not loaded.
     pub lost: BTreeSet<ObjectKey>,
@@ -62,8 +62,8 @@ impl Book {
         let (key, how) = self.failing.first_key_value()?;
         let namespaces: BTreeSet<&str> = self.failing.keys().map(|key| key.namespace.as_str()).collect();
         let many = self.failing.len() >= SEVERAL && namespaces.len() > 1;
-        // `all` leaves out objects that pin a policy, so `all` may contain only one object. If the revision serves an
-        // object with a pin, its failure on this one object must not cause a quarantine.
+        // `all` leaves out objects that pin a policy, so `all` may contain only one object. While the revision serves
+        // objects that pin it, its failure on the one object in `all` must not cause a quarantine.
         let serves = !self.serving.is_empty();
         let everywhere = !serves && !all.is_empty() && all.iter().all(|key| self.failing.contains_key(key));
         (many || everywhere).then(|| {
@@ -130,7 +130,7 @@ impl Ledger {
         }
     }
 
-    /// Records that the status of an object does not show its last changes, because its pass waits.
+    /// Records that an object changed, and that its status does not show the changes yet because its pass waits.
     pub fn outdated(&self, key: &ObjectKey) {
         if !lock(&self.books).is_empty() {
             lock(&self.unreported).insert(key.clone());
@@ -138,8 +138,8 @@ impl Ledger {
     }
 
     /// Returns for each object whether two conditions hold: a pass over the object ended with a result of the revision,
-    /// and the object's status shows this result. A pass while the revision was not loaded has no result of the
-    /// revision.
+    /// and the object's status shows this result. A pass that ran while the revision was not loaded has no result of
+    /// the revision.
     pub fn had_pass(&self, revision: &str, keys: &[ObjectKey]) -> Vec<bool> {
         let (books, unreported) = (lock(&self.books), lock(&self.unreported));
         let book = books.get(revision);

@@ -75,7 +75,7 @@ pub(crate) use trial::try_settings;
 
 use crate::locking::lock;
 
-/// The policies that answer, as one value that a swap replaces.
+/// The policies that answer now. A swap replaces all of them at once.
 pub struct Catalogue {
     current: ArcSwapOption<Snapshot>,
     revision: watch::Sender<u64>,
@@ -121,12 +121,12 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Swaps in these policies. Entries that did not change keep their existing values.
+    /// Swaps in these policies. Reuses the values of entries that did not change.
     pub fn install(&self, arranged: Arranged) {
         self.install_while(Loading::new(), arranged);
     }
 
-    /// Swaps in these policies, while this process still loads the policies in `loading`.
+    /// Swaps in these policies. `loading` contains the policies that this process is still loading.
     pub(crate) fn install_while(&self, loading: Loading, arranged: Arranged) {
         // The lock of this channel guards the swap and the swap's number.
         self.revision.send_modify(|revision| {
@@ -137,8 +137,8 @@ impl Catalogue {
         });
     }
 
-    /// Returns the snapshot that a swap to these policies would install. Makes no swap. Entries that did not change
-    /// keep their existing values.
+    /// Returns the snapshot that a swap to these policies would install. Makes no swap. Reuses the values of entries
+    /// that did not change.
     pub(crate) fn proposed(&self, arranged: Arranged) -> Arc<Snapshot> {
         let before = self.current.load_full();
         let loading = before.as_ref().map(|before| before.loading.clone()).unwrap_or_default();

@@ -118,7 +118,7 @@ pub struct Conflict {
     pub message: String,
 }
 
-/// The status reason of a revision whose place another package has.
+/// The status reason of a revision if another package already has its place.
 pub(crate) const PLACE_TAKEN: &str = "PlaceTaken";
 
 impl Conflict {
@@ -136,7 +136,8 @@ impl Offer {
             member: Member::own(Arc::clone(policy)),
             reach: Reach::Process,
             pinned: false,
-            // Overlays are sorted by age, so this name keeps the overlays in the order of the stack.
+            // Overlays are sorted by age, and for equal times by name. This name keeps the overlays in the order of the
+            // stack.
             age: Age { name: format!("{at:04}"), ..Age::default() },
         };
         std::iter::once(stack.base()).chain(stack.overlays()).enumerate().map(offer).collect()
@@ -167,7 +168,7 @@ pub fn arrange(offers: &[Offer], given: &[Given], missed: &[Missed], shared: &[L
         match (clash, &offer.member.revision) {
             (_, Some(revision)) if arranged.conflicts.contains_key(revision) => {}
             (Some(why), Some(revision)) => {
-                // A revision that loses a conflict for one kind serves for no kind, and takes no places: a policy must
+                // If a revision loses a conflict for one kind, it serves for no kind and takes no place: a policy must
                 // serve as a whole or not at all.
                 serving.retain(|other| !is_of(other, revision));
                 arranged.conflicts.insert(Arc::clone(revision), Conflict::over_place(why));
@@ -231,7 +232,7 @@ impl Places<'_> {
         self.offers.iter().filter(move |offer| offer.reach.holds(place))
     }
 
-    /// Returns the policies that answer without a pin, the strongest first.
+    /// Returns the policies that answer for objects without a pin, the strongest first.
     fn bases<'a>(&'a self, place: Option<&'a str>) -> impl Iterator<Item = &'a &'a Offer> {
         self.here(place).rev().filter(|offer| !offer.is_overlay() && !offer.pinned)
     }
@@ -258,8 +259,8 @@ impl Places<'_> {
         }
     }
 
-    /// Stacks the overlays of the place on a base. Records the missed revisions that the result replaces: policies for
-    /// which `is_in_the_place_of` is true, and settings for one of the members.
+    /// Stacks the overlays of the place on a base. Records the missed revisions that the result replaces: each missed
+    /// policy for which `is_in_the_place_of` returns true, and all missed settings for one of the members.
     fn over(
         &self,
         base: &Arc<Member>,
@@ -281,8 +282,8 @@ impl Places<'_> {
         };
         let missed = self.missed.iter().filter(|missed| missed.reach.holds(place)).filter(is_missed);
         let missed = missed.map(|missed| missed.without.clone()).collect();
-        // `below` contains the policies that are weaker than the base. If objects must pin the base, `below` contains
-        // all policies that answer without a pin.
+        // `below` contains the policies that are weaker than the base. If the base answers only for objects that pin
+        // it, `below` contains all policies that answer for objects without a pin.
         let weaker = self.bases(place).position(|offer| Arc::ptr_eq(&offer.member, base)).map_or(0, |at| at + 1);
         let below = self.bases(place).skip(weaker).map(|offer| Arc::clone(&offer.member)).collect();
         let kind = Kind::new(self.of.clone(), members, tunings, Arc::clone(self.shared))?;

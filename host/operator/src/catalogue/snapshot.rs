@@ -84,7 +84,7 @@ fn pin(object: &Value) -> Option<&str> {
 }
 
 impl Snapshot {
-    /// Creates the snapshot that follows on `before`. Entries that did not change keep their existing values.
+    /// Creates the snapshot that follows on `before`. Reuses the values of entries that did not change.
     pub(super) fn after(
         before: Option<&Self>,
         revision: u64,
@@ -212,7 +212,7 @@ impl Snapshot {
         let (of, namespace) = (ResourceType::of_object(object), object["metadata"]["namespace"].as_str());
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let has_table = self.staging.table_for(&of, namespace.unwrap_or_default(), name) != Table::None;
-        // An object with a pin waits only if its own policy waits.
+        // If an object pins a policy that is loaded, the object does not wait.
         if !has_table && !matches!(self.answer_for(object), Answer::Kind(_)) {
             return true;
         }
@@ -265,8 +265,8 @@ impl Snapshot {
         replaced.collect()
     }
 
-    /// Returns every policy that can answer for some object: the policies in a place, the policies that objects can
-    /// pin, and the predecessors of both.
+    /// Returns every policy that can answer for some object: the policies in a place and the policies that objects can
+    /// pin, each with its predecessors.
     pub fn able(&self) -> BTreeSet<PolicyId> {
         let kinds = self.kinds.values().flat_map(Answers::all);
         kinds.flat_map(|kind| kind.policies_ever()).map(|policy| policy.id().clone()).collect()

@@ -15,7 +15,7 @@ use super::{Answers, Kind, Reach};
 /// The objects that a rollout has moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MovedObjects {
-    /// The text that the hash contains in addition to an object's name.
+    /// A text that the operator hashes together with the kind, namespace and name of an object.
     pub salt: String,
     /// Whether the rollout moves single objects or namespaces.
     pub by: RolloutUnit,
@@ -26,7 +26,7 @@ pub struct MovedObjects {
 impl MovedObjects {
     /// Returns the hash of an object or of its namespace.
     pub fn hash(&self, of: &ResourceType, namespace: &str, name: &str) -> u64 {
-        // No part contains a zero byte, so different objects give different texts.
+        // A zero byte separates the parts, and no part contains one. So different objects give different texts.
         let text = match self.by {
             RolloutUnit::Object => {
                 let of = of.group_kind();
@@ -70,10 +70,11 @@ pub struct RolloutStage {
     pub policies: BTreeSet<String>,
     /// The predecessor of the revision.
     pub predecessor: Option<Arc<str>>,
-    /// Whether the predecessor is loaded. Otherwise, the objects that are not moved have no policy for now.
+    /// Whether the predecessor is loaded. If it is not loaded, the objects that are not moved have no policy for now.
     pub can_yield: bool,
-    /// Whether the revision cannot be loaded any more. Then its predecessor answers for the moved objects too. If
-    /// neither is loaded, all these objects have no policy for now: an older revision must not take them over.
+    /// Whether the revision cannot be loaded any more. Then its predecessor answers for the moved objects too. If the
+    /// predecessor is not loaded either, no object of the rollout has a policy for now: an older revision must not
+    /// answer for these objects.
     pub is_lost: bool,
 }
 
@@ -191,7 +192,7 @@ mod tests {
         assert_eq!(hash(RolloutUnit::Namespace), NAMESPACE_HASH);
     }
 
-    /// If these values changed, an upgrade of the operator during a rollout would move other objects.
+    /// If these values changed, a rollout would move different objects after an upgrade of the operator.
     const OBJECT_HASH: &str = "dbeba2722d2d5802";
     const NAMESPACE_HASH: &str = "e1323f3eeff9f605";
 

@@ -284,7 +284,7 @@ fn an_object_falls_back_to_the_policy_before_the_newest_failure() {
     assert_eq!(blamed(one), ("settings-2".to_owned(), vec![named(&installed)], 1));
     // The policy also fails without the settings, so the settings are not the cause.
     assert_eq!(blamed(one), ("ten chars!".to_owned(), vec![named(&own)], 1));
-    // The predecessor also fails, but not with the earlier settings.
+    // The predecessor fails too, so the operator goes back to the earlier settings.
     assert_eq!(blamed(other), ("ten chars! and settings-2".to_owned(), vec![named(&own)], 1));
     assert_eq!(blamed(other), ("ten chars! and settings-2 and settings-1".to_owned(), vec![named(&own)], 0));
     assert!(!descent.failed(other, "trap"), "only policies from the start of the process are left");

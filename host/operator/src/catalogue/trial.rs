@@ -1,5 +1,5 @@
-//! Tries settings for the whole cluster on the samples of policies. The operator needs trials, because Kubernetes may
-//! refuse a value that the schema accepts.
+//! Tries settings for the whole cluster: renders the samples of the policies with these settings. The operator needs
+//! trials, because Kubernetes may refuse a value that the settings schema accepts.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

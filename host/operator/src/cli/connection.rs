@@ -83,7 +83,7 @@ pub(super) fn on_cluster<T>(
     on_cluster_in(&tokio::runtime::Builder::new_current_thread().enable_all().build()?, connection, work)
 }
 
-/// Like [`on_cluster`], with a thread for each processor. After `work`, does not wait for threads that compute.
+/// Like [`on_cluster`], with a thread for each processor. After `work`, does not wait for threads that still compute.
 #[cfg(feature = "console")]
 pub(super) fn on_cluster_with_threads<T>(
     connection: Connection,

@@ -11,7 +11,8 @@ pub(super) const UNUSABLE: u8 = 2;
 /// The verb worked, and its answer is "no" or "not yet".
 pub(super) const HELD_BACK: u8 = 1;
 
-/// Ends a verb whose exit code 2 means changes or findings. So after an error, prints the error and exits with code 1.
+/// Ends a verb that reports changes or findings with exit code 2. After an error, prints the error and exits with code
+/// 1 instead.
 pub(super) fn or_held_back(done: anyhow::Result<ExitCode>) -> ExitCode {
     done.unwrap_or_else(|error| {
         complain("error", with_causes(error.as_ref()));

@@ -1,4 +1,4 @@
-//! Flags for the facts about a cluster that policies see.
+//! Flags for the facts that policies see about a cluster.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,7 @@ pub(super) struct OperatorFacts {
     pub(super) policies: Vec<PathBuf>,
 }
 
-/// The facts about the cluster that policies see.
+/// The facts that policies see about the cluster.
 #[derive(Debug, Clone, Args)]
 pub(super) struct ClusterFacts {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! The flag for optional types that the operator leaves alone.
+//! The flag for optional types that the operator neither watches nor writes.
 
 use clap::Args;
 
@@ -15,7 +15,7 @@ pub(super) struct Without {
 }
 
 impl Without {
-    /// Returns the types that the operator leaves alone.
+    /// Returns the types that the operator neither watches nor writes.
     pub(super) fn left_out(&self) -> LeftOut {
         LeftOut::new(self.without.iter().cloned())
     }

@@ -69,7 +69,8 @@ impl<W> Heard<W> {
         self.ended
     }
 
-    /// Returns `unheard` instead of the error of a write if the reader has closed the output.
+    /// Returns the result `tried` of a write. If the write failed because the reader closed the output, returns
+    /// `unheard`.
     fn heard<T>(&mut self, tried: io::Result<T>, unheard: T) -> io::Result<T> {
         let error = match tried {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => error,

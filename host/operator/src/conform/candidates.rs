@@ -92,8 +92,7 @@ fn of_type(
     }
 }
 
-/// Returns a draw that gives only valid values. The function always returns the same draw, so its values are the same
-/// in every run.
+/// Returns a source of random values that are all valid. The seed is fixed, so the values are the same in every run.
 fn valid() -> Draw {
     Draw { rng: Rng::with_seed(1), nasty: 0 }
 }

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::schema::{Segment, path};
 
-/// Returns the path of the first difference; `None` if the values are equal. Ignores the annotations of the host while
-/// other values differ, because the host computes these annotations from the other values.
+/// Returns the path of the first difference; `None` if the values are equal. Compares the annotations of the host only
+/// if all other values are equal, because the host computes these annotations from the other values.
 pub(super) fn difference(one: &Value, other: &Value) -> Option<String> {
     let first = |one: &Value, other: &Value| {
         let mut steps = Vec::new();

@@ -11,8 +11,8 @@ enum Step {
     Named(String),
 }
 
-/// Returns whether the object has a field at this path, or could have a field there by the kind's schema. Without a
-/// schema, only the last step of the path may be missing in the object.
+/// Returns whether the object has a field at this path, or the kind's schema allows a field there. Without a schema,
+/// only the last step of the path may be missing in the object.
 pub(super) fn exists(path: &str, object: &Value, schema: Option<&Value>) -> bool {
     let Some(steps) = parse(path) else { return false };
     let is_of_all_kinds = matches!(steps.first(), Some(Step::Member(first)) if first == "metadata");

@@ -12,7 +12,7 @@ use super::{
 /// The maximum number of smaller objects to try.
 const MAX_TRIES: usize = 400;
 
-/// Returns a smaller case with a problem of the same property.
+/// Returns a smaller case that still violates the property of `problem`.
 pub(super) fn smallest(exam: &Exam<'_>, case: Case, problem: Problem) -> Result<(Case, Problem), ConformError> {
     let property = problem.property;
     let violations = exam.violations(&case);
@@ -49,7 +49,8 @@ pub(super) fn smallest(exam: &Exam<'_>, case: Case, problem: Problem) -> Result<
     }
 }
 
-/// Returns the problem if the case still fails and an API server would still accept the object.
+/// Returns the problem if the case still violates the property, and if the object violates no more rules of its CRD
+/// than the original object.
 fn failing(
     exam: &Exam<'_>,
     case: &Case,

@@ -31,9 +31,9 @@ enum Fickle {
     Answers,
     Fuel,
     Reports,
-    /// No part differs, but only the first sandbox opens.
+    /// All answers are equal, but only the first sandbox opens.
     Closed,
-    /// No part differs, but the plan lacks the variable of the mapping.
+    /// All answers are equal, but the plan lacks a variable that the mapping contains.
     Drops,
 }
 
@@ -43,7 +43,7 @@ struct Counting(Fickle, AtomicU64);
 struct Opened(Fickle, u64);
 
 impl Opened {
-    /// Returns the number of sandboxes if `of` is the part that differs, and 1 otherwise.
+    /// Returns the number of this sandbox if the part `of` differs between sandboxes, and 1 otherwise.
     fn count(&self, of: Fickle) -> u64 {
         if self.0 == of { self.1 } else { 1 }
     }

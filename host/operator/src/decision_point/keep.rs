@@ -24,10 +24,10 @@ use crate::{
 };
 
 /// The field manager of this task. Passes write other fields of an AuthorizationPolicy, with another field manager. If
-/// both used one field manager, each apply would remove the fields of the other writer.
+/// the task and the passes used the same field manager, each apply would remove the fields of the other writer.
 const WRITER: &str = "kaos-operator-decision-point";
-/// The delay before the task looks again. Users often create objects of several namespaces at the same time, and one
-/// write handles all of them.
+/// The delay before the task reads the list of namespaces again. Users often create objects of several namespaces at
+/// the same time, and one write handles all of them.
 const GATHER: Duration = Duration::from_secs(1);
 /// The delays after failures.
 const RETRY: Backoff = Backoff { first: Duration::from_secs(1), max: Duration::from_mins(5) };
@@ -48,7 +48,8 @@ impl Keeper {
         let (mut failures, mut rng) = (0_u32, Rng::new());
         loop {
             let Some(found) = self.found() else {
-                // Look again soon, because the watch does not report when it has listed all types.
+                // Read the list of namespaces again soon, because the watch does not report when it has listed all
+                // types.
                 tokio::time::sleep(GATHER).await;
                 continue;
             };

@@ -1,4 +1,4 @@
-//! Notifies the task for the decision point of objects in new namespaces.
+//! Wakes the task that writes the objects for the decision point when an object appears in a new namespace.
 
 use std::{collections::BTreeSet, sync::Mutex};
 
@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 use super::wanted::KIND;
 use crate::{locking::lock, watch::ObjectKey};
 
-/// Notifies the task of news: an object in a namespace that the task does not know, or a change of an
-/// AuthorizationPolicy.
+/// Wakes the task after an event that concerns it: an object appeared in a namespace that the task has not handled, or
+/// an AuthorizationPolicy changed.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     known: Mutex<BTreeSet<String>>,
@@ -17,7 +17,7 @@ pub(crate) struct News {
 }
 
 impl News {
-    /// Notifies the task if a reported object is news. The watch reports each changed object.
+    /// Wakes the task if this changed object concerns it. The watch calls this method for each changed object.
     pub(crate) fn about(&self, key: &ObjectKey) {
         let is_news = key.of.kind == KIND || !lock(&self.known).contains(&key.namespace);
         if key.of.group() == GROUP && is_news {
@@ -25,12 +25,12 @@ impl News {
         }
     }
 
-    /// Records the namespaces that the task knows.
+    /// Records the namespaces that the task has handled.
     pub(super) fn know(&self, namespaces: BTreeSet<String>) {
         *lock(&self.known) = namespaces;
     }
 
-    /// Waits for news.
+    /// Waits for an event that concerns the task.
     pub(super) async fn came(&self) {
         self.came.notified().await;
     }

@@ -25,7 +25,7 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// Creates a draw. The percentage of invalid values is random, and often zero.
+    /// Creates a draw. Chooses a random percentage of invalid values, which is often zero.
     pub fn new(mut rng: Rng) -> Self {
         let nasty = rng.choice([0, 0, 2, 5, 12]).unwrap_or_default();
         Self { rng, nasty }
@@ -101,7 +101,8 @@ impl Maker<'_> {
         }
         let is_nasty = self.is_nasty();
         if schema["oneOf"].is_array() || schema["x-kubernetes-int-or-string"] == true {
-            // Only quantities and ports have a schema that accepts a number or a text: a port has a number or a name.
+            // Only quantities and ports have a schema that accepts both a number and a text. The text of a port is its
+            // name.
             return match (field, self.draw.rng.bool()) {
                 ("port" | "targetPort", true) => {
                     json!(words::text("ContainerPort", "name", &mut self.draw.rng, is_nasty))

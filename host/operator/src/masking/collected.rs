@@ -13,8 +13,8 @@ use super::{
     structure::Structure,
 };
 
-/// The minimum length of a secret value, in bytes, that the module masks as a whole word of other texts. The value must
-/// consist of ASCII letters and digits, with at least one digit.
+/// The minimum length, in bytes, of a secret value that is too short for [`SHORTEST`]. The module masks such a value
+/// only where it is a whole word, and only if it consists of ASCII letters and digits, with at least one digit.
 const SHORTEST_WORD: usize = 3;
 /// If a secret value has several lines, the module also masks each single line with at least this many bytes.
 const SHORTEST_LINE: usize = 8;
@@ -30,7 +30,8 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    /// Adds the secret values of a value with this secrecy. `depth` is the number of texts around the value.
+    /// Adds the secret values within a value. `secrecy` is the secrecy of this value. `depth` is the number of texts
+    /// that contain the value, such as JSON in YAML.
     pub(super) fn walk(&mut self, value: &Value, secrecy: Secrecy, is_variable: bool, depth: usize) {
         match value {
             Value::String(text) => {

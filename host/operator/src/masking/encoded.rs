@@ -9,7 +9,7 @@ use base64::{
 };
 use serde_json::Value;
 
-/// The minimum length of a part of a text that this module decodes, in bytes.
+/// The minimum length, in bytes, of an encoded part that this module decodes.
 const SHORTEST: usize = 8;
 
 /// Reads and writes base64 with or without padding, because different clients use both.

@@ -3,8 +3,8 @@
 /// The text that replaces a secret value.
 pub const MASK: &str = "********";
 
-/// The minimum length of a secret value, in bytes, that the module masks as a part of other texts. Shorter values could
-/// occur in unrelated text.
+/// The minimum length, in bytes, of a secret value that the module masks anywhere within other texts. Shorter values
+/// could occur in unrelated text.
 pub(super) const SHORTEST: usize = 5;
 
 /// Bytes that `Debug` does not show.

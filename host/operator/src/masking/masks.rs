@@ -70,12 +70,12 @@ impl Masks {
         self.in_text(text, Numbers::Text, 0)
     }
 
-    /// Returns a value with its secret values masked, for people. Secret numbers become texts.
+    /// Returns a copy of a value with its secret values masked, to show to people. Secret numbers become texts.
     pub fn value(&self, value: &Value) -> Value {
         self.below(value, Secrecy::Open)
     }
 
-    /// Like [`value`](Self::value), for a value with this secrecy.
+    /// Like [`value`](Self::value), for a value whose secrecy the caller knows.
     pub(crate) fn below(&self, value: &Value, secrecy: Secrecy) -> Value {
         let mut value = value.clone();
         let mut run = Run { masks: self, numbers: Numbers::Text, depth: 0, found: &mut |_: &str| {} };
@@ -119,7 +119,7 @@ impl Masks {
         self.without_encoded(shown, depth)
     }
 
-    /// Masks the parts of a text that contain another text with secrets in base64.
+    /// Masks the base64 parts of a text whose decoded text contains secrets.
     fn without_encoded(&self, text: String, depth: usize) -> String {
         let parts = encoded::parts(&text).into_iter();
         let is_secret = |decoded: &str| depth >= DEEPEST || self.in_text(decoded, Numbers::Text, depth + 1) != decoded;

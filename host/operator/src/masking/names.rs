@@ -24,13 +24,13 @@ const PARTS: [&str; 12] = [
 /// Parts of names that consist of several words without a separator.
 const JOINED: [&str; 7] =
     ["ACCESSKEY", "SIGNINGKEY", "ENCRYPTIONKEY", "MASTERKEY", "ACCOUNTKEY", "SHAREDKEY", "SSHKEY"];
-/// Whole words that belong to secret values.
+/// Whole words of names that belong to secret values.
 const WORDS: [&str; 4] = ["KEY", "KEYS", "PIN", "JWT"];
-/// Ends of names that belong to connection strings, which may contain passwords.
+/// Endings of names of connection strings, which may contain passwords.
 const CONNECTIONS: [&str; 3] = ["DATABASE_URL", "CONNECTION_STRING", "DSN"];
-/// Words that show that a field counts tokens.
+/// Words in a name that show that the field contains a number of tokens, not a secret token.
 const AMOUNTS: [&str; 6] = ["MAX", "MIN", "NUM", "TOTAL", "INPUT", "OUTPUT"];
-/// The end of names that belong to passwords. The variable `PWD` itself names a directory.
+/// The ending of names of passwords. The variable `PWD` itself names a directory.
 const PWD: &str = "PWD";
 
 /// Each secret name contains at least one of these parts.

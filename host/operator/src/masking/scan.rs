@@ -8,8 +8,9 @@ use super::names::{is_plain, is_secret_flag, is_secret_in_text};
 /// The minimum length of a token after `Bearer` or `Basic`, in bytes. Shorter words belong to a sentence.
 const CREDENTIALS: usize = 8;
 
-/// Returns the secret parts of a text, in their order. With `with_blocks`, a value in brackets after a secret name, and
-/// the indented lines below the name, are also secret. Use `with_blocks` for texts that no parser understands.
+/// Returns the secret parts of a text, in their order. If `with_blocks` is set, two more parts are secret: a value in
+/// brackets after a secret name, and the indented lines below a secret name. Use `with_blocks` for texts that no parser
+/// understands.
 pub(super) fn secret_parts(text: &str, with_blocks: bool) -> Vec<Range<usize>> {
     let mut found = private_keys(text);
     let mut at = 0;

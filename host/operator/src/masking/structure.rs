@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::yaml;
 
-/// The maximum size of a text that this module parses, in bytes.
+/// The maximum size, in bytes, of a text that this module parses.
 const LARGEST: usize = 1 << 20;
 
 /// The format of a text.

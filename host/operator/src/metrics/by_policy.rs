@@ -1,5 +1,5 @@
-//! Metrics of single policies, by name and version. The samples of a policy are its values on the metrics page. They
-//! stay there as long as the policy may have to answer.
+//! Metrics of single policies, by name and version. The samples of a policy are its values on the metrics page. The
+//! operator removes the samples when the policy can no longer answer for any object.
 //!
 //! Authors choose names and versions. If the samples of old versions stayed for ever, many new versions would fill the
 //! memory and the metrics page.
@@ -58,9 +58,9 @@ impl ByPolicy {
         }
     }
 
-    /// Keeps the samples of policies that may have to answer now. Also keeps the samples of policies that could answer
-    /// at the previous update, because passes with these policies can still run. Removes all other samples. So the
-    /// failures of a quarantined policy stay until the next update.
+    /// Keeps the samples of the policies in `able`, which can answer for some object. Also keeps the samples of
+    /// policies that could answer at the previous update, because passes with these policies can still run. Removes all
+    /// other samples. So the failures of a quarantined policy stay until the next update.
     pub(super) fn keep(&self, able: &BTreeSet<PolicyId>) {
         let able: BTreeSet<labels::PolicyLabels> = able.iter().map(labels::PolicyLabels::from).collect();
         let mut kept = lock(&self.kept);

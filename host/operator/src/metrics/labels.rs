@@ -128,8 +128,8 @@ pub(super) struct RevisionStateLabels {
     pub(super) current: bool,
 }
 
-/// A package, by its ConfigMap as `namespace/name`. A label with the name `namespace` would collide with the namespace
-/// of the scraped pod.
+/// Names a package by its ConfigMap, in the form `namespace/name`. A label with the name `namespace` would collide with
+/// the namespace of the scraped pod.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct PackageLabels {
     pub(super) package: String,

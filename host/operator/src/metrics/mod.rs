@@ -1,8 +1,8 @@
 //! The operator's metrics, as `OpenMetrics`.
 //!
 //! Each event has its own method, so callers need neither registries nor names. The names are in `table`, which is also
-//! the source of the reference page. `by_policy` and `rollouts` handle the metrics of single policies and rollouts. The
-//! module `serve` of the crate serves the text over HTTP.
+//! the source of the reference page. `by_policy` has the metrics of single policies, and `rollouts` has the metrics of
+//! single rollouts. The module `serve` sends the metrics as text over HTTP.
 
 mod by_policy;
 mod labels;
@@ -184,8 +184,9 @@ impl Metrics {
     }
 
     /// Sets the policies that answer now, for each kind. Replaces the previous values, and starts the counters of the
-    /// policies at zero. `able` contains these policies and all other policies that may have to answer. The samples of
-    /// policies outside `able` disappear with the next call.
+    /// policies at zero. `able` contains the policies in `active`, and all other policies that can answer for some
+    /// object: those that objects can pin, and predecessors. If a policy is not in `able`, its samples disappear with
+    /// the next call.
     pub fn policies(&self, active: &[(ResourceType, PolicyId)], able: &BTreeSet<PolicyId>) {
         self.by_policy.keep(able);
         self.policies.clear();

@@ -1,4 +1,4 @@
-//! Metrics of rollouts, by package. A rollout has samples while it runs.
+//! Metrics of rollouts, by package. The gauges of a rollout exist only while the rollout runs.
 
 use std::{collections::BTreeSet, sync::Mutex};
 

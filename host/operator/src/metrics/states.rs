@@ -11,7 +11,8 @@ pub enum PassResult {
     Skipped,
     /// The pass wrote a child or the status.
     Changed,
-    /// A need is missing or not known yet, or a plan gate holds back the plan.
+    /// The object waits: for a needed object, for a plan gate, for the deletion of a child, or for a child's name that
+    /// an object of another owner has.
     Waiting,
     /// The object's kind has used up its budget in the object's namespace.
     OverBudget,

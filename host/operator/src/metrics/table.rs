@@ -115,7 +115,7 @@ impl MetricRow {
         format!("{PREFIX}_{}{unit}{ending}", self.name)
     }
 
-    /// Adds the metric to a registry under this name.
+    /// Adds the metric to a registry under its name.
     pub(super) fn register<M: Metric + Clone>(&self, registry: &mut Registry, metric: M) -> M {
         match self.unit {
             None => registry.register(self.name, self.help, metric.clone()),

@@ -1,5 +1,5 @@
-//! Binds the policies of snapshots to their settings. All verbs use this code, so they agree on which policy answers
-//! for which object.
+//! Binds the policies of snapshots to their settings. All verbs of the command line use this code, so they agree on
+//! which policy answers for which object.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -20,8 +20,8 @@ use serde_json::Value;
 use super::Answering;
 use crate::catalogue::{Answer, Kind, Snapshot};
 
-/// The size limit of the cache for answers, in bytes. With the cache, each side of a comparison computes equal answers
-/// only once.
+/// The size limit of the cache for answers, in bytes. With the cache, a comparison computes equal answers only once for
+/// each snapshot.
 const MEMORY: usize = 256 << 20;
 
 /// The start options of the operator that affect the answers of policies.
@@ -54,7 +54,7 @@ pub(crate) struct At<'a> {
 }
 
 impl Bound {
-    /// Binds the policies of a snapshot that answer for these objects.
+    /// Binds those policies of `snapshot` that answer for the `objects`.
     pub(crate) fn bind<'a>(
         &mut self,
         snapshot: &Snapshot,

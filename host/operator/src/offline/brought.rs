@@ -13,14 +13,14 @@ use serde_json::Value;
 use super::{Answering, At, Bound, Started};
 use crate::catalogue::{Catalogue, Snapshot};
 
-/// The answers for a set of objects.
+/// The policies that answer for a set of objects, bound to their settings.
 pub struct Brought {
     snapshot: Arc<Snapshot>,
     bound: Bound,
 }
 
 impl Brought {
-    /// Binds these policies under these settings for `objects`.
+    /// Binds those policies of `stacks` that answer for `objects`. `layers` contains the settings.
     pub fn new<'a>(
         stacks: &BTreeMap<ResourceType, Stack>,
         layers: &[Layer],
@@ -32,7 +32,7 @@ impl Brought {
         Self::of(snapshot, started, is_served, objects)
     }
 
-    /// Binds the policies of a snapshot for `objects`.
+    /// Binds those policies of `snapshot` that answer for `objects`.
     pub fn of<'a>(
         snapshot: Arc<Snapshot>,
         started: &Started,

@@ -63,7 +63,7 @@ struct ResultsSoFar {
     entry: Option<Arc<Entry>>,
 }
 
-/// The objects without a status that the current pass looked at.
+/// The objects that the current pass looked at, and whose status is not known yet.
 #[derive(Default)]
 struct PassOverAll {
     /// The positions of objects to render before the object of this pass.

@@ -26,8 +26,8 @@ pub(super) fn first(
     let was_applied = all_live || plan_gates::was_applied(object);
     let outcome = match (&rendered.verdict, left_as_is) {
         (Verdict::Planned(_), Some(why)) => Outcome::Failed(why.to_owned()),
-        // Unless `gates_hold` is set, plan gates hold back only the first apply. They have no effect after the operator
-        // applied a plan in full, or if all children exist.
+        // If the plan sets `gates_hold`, its gates hold back every apply. Otherwise, the gates hold back only the first
+        // apply: they have no effect after the operator applied a plan in full, or if all children exist.
         (Verdict::Planned(planned), None) if plan_gates::let_through(planned, was_applied) => Outcome::Applied,
         (Verdict::Planned(_), None) => Outcome::Gated,
         (Verdict::Refused(refusal), _) => Outcome::Refused(refusal.clone()),

@@ -20,8 +20,8 @@ pub struct StoredObjects {
 }
 
 impl StoredObjects {
-    /// Indexes the objects. `known` contains further scopes of types, which take precedence over the scopes that the
-    /// objects show.
+    /// Indexes the objects. If `known` does not define the scope of a type, the objects show it: a CRD among the
+    /// objects, or the namespaces of the type's objects.
     pub fn new(documents: &[Document], known: &Scopes) -> Self {
         let objects = documents.iter().map(|document| Arc::new(document.object.clone())).collect();
         let mut scopes = Scopes::of(documents.iter().map(|document| &document.object));

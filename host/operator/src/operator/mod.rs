@@ -49,7 +49,7 @@ const SHUTDOWN_RECORD_TIME: Duration = Duration::from_secs(1);
 /// The maximum time at shutdown for recording which objects are settled. The operator keeps its Lease for this time.
 const SHUTDOWN_PROOFS_TIME: Duration = Duration::from_secs(4);
 
-/// The maximum number of budgets whose use in the last minute the metrics show. A cluster can have thousands of
+/// The metrics show the use of at most this number of budgets in the last minute. A cluster can have thousands of
 /// namespaces, each with a budget for each kind.
 const SPENDINGS: usize = 20;
 
@@ -65,7 +65,7 @@ pub struct Operator {
     options: Options,
     installing: Option<Installing>,
     waker: Arc<Waker>,
-    /// The running watches, if this process waited for the Lease.
+    /// The watches that this process started while it waited for the Lease; `None` if it did not wait.
     watching: Option<Watching>,
 }
 
@@ -149,7 +149,7 @@ impl Operator {
         Probe::new(Arc::clone(&self.context), self.queue.clone())
     }
 
-    /// Reconciles until `stop` is cancelled. After the cancellation, running passes have the grace period of the
+    /// Reconciles until `stop` is cancelled. After the cancellation, running passes have the time `grace` of the
     /// options to finish.
     pub async fn run(self, stop: CancellationToken) -> Result<(), OperatorError> {
         let Self { context, queue, options, installing, waker, watching } = self;

@@ -60,7 +60,7 @@ pub struct Options {
     pub rollout_defaults: Rollout,
     /// The limits for the compiled code of tenants' policies.
     pub code_share: CodeShare,
-    /// Optional types that the operator leaves alone.
+    /// Optional types that the operator does not use.
     pub left_out: LeftOut,
     /// The options for the gateway's decision point. `None` if the operator writes no objects for it.
     pub decision_point: Option<DecisionPoint>,
@@ -74,13 +74,13 @@ pub struct Options {
     pub clock: Clock,
     /// The seed for random delays and orders.
     pub seed: u64,
-    /// The limits per minute, for each kind in each namespace.
+    /// The limits for the fuel and the passes of each kind in each namespace, per minute.
     pub budget: BudgetLimits,
     /// The size limit of the cache for answers, in bytes.
     pub memo: usize,
     /// The size limit of the flight recorder, in bytes; 0 switches it off.
     pub record: usize,
-    /// Whether to record which objects are settled, so that a restart need not look at them.
+    /// Whether to record which objects are settled, so that the operator asks no policy about them after a restart.
     pub proofs: bool,
     /// The key of the ids of decisions. Without a key, the ids are the same in every process.
     pub decision_key: Hidden,

@@ -26,7 +26,7 @@ use crate::{
 const LOOK: Duration = Duration::from_secs(30);
 /// The minimum time between two writes of the proofs.
 const WRITE_PAUSE: Duration = Duration::from_mins(10);
-/// The delay between two checks whether the operator knows the definitions.
+/// The delay between two checks whether the watch has read the definitions of the kinds.
 const BEAT: Duration = Duration::from_millis(50);
 /// The maximum time for reading the proofs and the definitions. Without the proofs, the operator asks the policies
 /// about all objects.
@@ -50,8 +50,8 @@ impl ProofKeeper {
         Some(Self { context: Arc::clone(context), proofs, queue: queue.clone(), store, has_read: false })
     }
 
-    /// Reads the proofs of the last process, and waits for the definitions of the kinds. The first passes wait for
-    /// this.
+    /// Reads the proofs of the last process, and waits for the definitions of the kinds. The first pass starts only
+    /// after this.
     pub(super) async fn load(&mut self) {
         // Computing the digest has no time limit: on a busy processor, asking the policies would take even longer.
         if let Some(program) = self.context.runner.processors.run(false, digest_of_program).await {
@@ -79,8 +79,8 @@ impl ProofKeeper {
         Ok(count)
     }
 
-    /// Waits for the definitions of the kinds. Before the operator knows them, no proof holds, and no pass can make a
-    /// proof.
+    /// Waits until the watch has read the definitions of the kinds. Before that, no proof is valid, and no pass can
+    /// make a proof.
     async fn definitions(&self) {
         while !self.context.access.watch.has_answer_about_definitions() {
             tokio::time::sleep(BEAT).await;
@@ -92,8 +92,8 @@ impl ProofKeeper {
         let (mut quiet_looks, mut has_asked, mut written) = (0_u32, false, None::<Instant>);
         loop {
             if stop.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_none() {
-                // If this process could not read the old records, do not replace them with few new records at an early
-                // end.
+                // If this process could neither read the old records nor write any in a quiet time, leave them
+                // unchanged: it may have only a few new proofs.
                 if self.has_read || written.is_some() {
                     self.write(true).await;
                 }
@@ -131,8 +131,8 @@ impl ProofKeeper {
         }
     }
 
-    /// Collects the proofs, also for objects at which this process has not looked yet. Objects with equal needs share
-    /// one copy of the needs.
+    /// Collects the proofs of this process, and the earlier proofs of objects at which this process has not looked yet.
+    /// Objects with equal needs share one copy of the needs.
     fn collect(&self) -> BTreeMap<ObjectKey, Proof> {
         let mut distinct: BTreeSet<Arc<[Followed]>> = BTreeSet::new();
         let mut proofs = self.proofs.unused();

@@ -21,8 +21,8 @@ pub(super) fn cover(context: &Context, left_out: &LeftOut) {
     cover_keeping(context, left_out, &context.access.watch.coverage());
 }
 
-/// Makes the watch cover the types that the first active policies claim. Does not keep the types that only a standby
-/// watched before.
+/// Makes the watch cover the types that the first active policies claim. The watch drops the types that only the
+/// standby covered.
 pub(super) fn cover_first(context: &Context, left_out: &LeftOut) {
     cover_keeping(context, left_out, &Coverage::default());
 }
@@ -37,9 +37,9 @@ pub(super) fn cover_policies(context: &Context, policies: &[Arc<Policy>], left_o
     context.access.watch.cover(coverage);
 }
 
-/// Covers the types that the active policies claim. If a kind in `before` lost its policy, keeps watching it: the
-/// status of its objects, including new objects, reports the loss. If a policy claims another version of the kind, the
-/// kind has not lost its policy, because both versions have the same objects.
+/// Covers the types that the active policies claim. If no policy answers for a kind in `before` any more, the watch
+/// still covers this kind, so that the status of its old and new objects reports the missing policy. A policy for
+/// another version of the kind also answers for the kind, because both versions have the same objects.
 fn cover_keeping(context: &Context, left_out: &LeftOut, before: &Coverage) {
     if let Some(snapshot) = context.runner.catalogue.load() {
         let mut coverage = coverage(&snapshot, left_out);

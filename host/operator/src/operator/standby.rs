@@ -9,7 +9,7 @@ use super::{Operator, rollout, tools::tools, watching::Watching};
 use crate::catalogue::installed;
 
 impl Operator {
-    /// Keeps the watches and the policies warm until `leads` is ready, and returns the value of `leads`. The caller
+    /// Keeps the watches and the policies warm until the future `leads` is ready, and returns its value. The caller
     /// runs the operator afterwards. The operator then looks at every object once, as after a start.
     pub async fn stand_by<T>(&mut self, leads: impl Future<Output = T>) -> T {
         let Self { context, options, installing, waker, .. } = &*self;

@@ -17,7 +17,7 @@ pub(super) struct Waker {
     queue: Queue,
     /// Notifies the task that writes the objects for the decision point.
     pub(super) news: Arc<News>,
-    /// The objects that the watch reports while the operator computes the effect of a package.
+    /// Records the objects that the watch reports while the operator computes the effect of a package.
     pub(super) changes: Arc<Changes>,
     /// False while another replica holds the Lease. The queue then stays empty, so that no metric reports objects that
     /// wait for a pass.

@@ -2,7 +2,7 @@
 
 use kaos_policy::{digest::Digest, gate::LoadError, manifest::PolicyFileError};
 
-/// Why a ConfigMap is not a package, or why a package cannot be packed.
+/// The reason why a ConfigMap is not a package, or why a package cannot be packed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("ConfigMap {config_map}: {problem}")]
 pub struct PackageError {

@@ -79,8 +79,8 @@ impl PolicyCode {
         Self { form: CodeForm::Component, bytes: bytes.into() }
     }
 
-    /// Returns the digest of the unpacked code. If a component cannot be unpacked within the gate's bounds, the digest
-    /// uses its raw bytes.
+    /// Returns the digest of the unpacked code. If a component cannot be unpacked within the gate's bounds, returns the
+    /// digest of its packed bytes.
     pub fn digest(&self) -> Digest {
         let Self { form, bytes } = self;
         match form {
@@ -122,8 +122,8 @@ impl Package {
     }
 }
 
-/// Returns the bounds within which the operator reads a component: those of the largest size class. So a package has
-/// the same digest whichever size class the operator's flag allows.
+/// Returns the bounds within which the operator reads a component: those of the largest size class. So the flag
+/// `--large-policies` does not change the digest of a package.
 fn readable() -> Bounds {
     SizeClass::Large.bounds()
 }

@@ -18,8 +18,8 @@ use super::{
 /// The maximum size of `policy.yaml` in bytes. The operator stores this file together with the component in a
 /// ConfigMap, and a ConfigMap has at most one mebibyte.
 const WORDS: usize = 256 << 10;
-/// The maximum number of chunks. A limit is needed because the operator reads each chunk separately. The largest
-/// component needs only a tenth of these chunks.
+/// The maximum number of chunks. Without a limit, an index could make the operator send any number of requests, because
+/// the operator reads each chunk separately. The largest component needs only a tenth of these chunks.
 pub(super) const MAX_CHUNKS: usize = 100;
 
 const ANY_COMPONENT: &str = "write policy.wasm, policy.wasm.gz or policy.js, or remove the key to ship only settings";

@@ -45,7 +45,7 @@ where
     Ok(unpacking.package())
 }
 
-/// A package during reading: the index is complete, and the caller adds the chunks.
+/// A package that is not read completely yet: the index is complete, and the caller adds the chunks.
 struct Unpacking<'a> {
     index: &'a ConfigMap,
     file: PolicyFile,

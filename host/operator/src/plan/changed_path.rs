@@ -41,7 +41,7 @@ impl FrozenPath {
                 Some(_) => return false,
             }
         }
-        // The changed path is a beginning of the frozen path, so the change can include the frozen field.
+        // The changed field is the frozen field or contains it, so the change can include the frozen field.
         true
     }
 
@@ -60,8 +60,8 @@ impl ChangedPath {
     }
 }
 
-/// Returns whether a changed item can be the wanted item. If an item of a list has no name, the comparison uses
-/// indexes, so an index can stand for any name.
+/// Returns whether a changed item can be the item in the frozen path. If items of a list have no names, the comparison
+/// identifies them by index. So an item with an index can be any item of the frozen path.
 fn is_any_item(wanted: &PathStep, changed: &PathStep) -> bool {
     matches!((wanted, changed), (PathStep::Item(_), PathStep::Item(index)) if index.parse::<usize>().is_ok())
 }
@@ -141,11 +141,11 @@ pub(super) fn with_renames(fields: &[Field]) -> Vec<(String, Option<&Field>)> {
     paths.into_iter().flatten().collect()
 }
 
-/// The fields with equal parents and equal values, which differ only in their names. The key is the parent and the text
-/// of the value. Each field has its index and its name.
+/// Groups of fields with the same parent and the same value. The key of a group is the parent and the text of the
+/// value. The entries of a group are the index and the name of each field.
 type Alike<'a> = HashMap<(&'a str, String), Vec<(usize, &'a str)>>;
 
-/// Returns the fields that exist only on one side, by their parent and their value.
+/// Returns the fields that exist only on one side, grouped by their parent and their value.
 fn sides(fields: &[Field], side: fn(&Field) -> (&Option<Value>, &Option<Value>)) -> Alike<'_> {
     let mut alike = Alike::new();
     for (at, field) in fields.iter().enumerate() {

@@ -31,8 +31,8 @@ pub struct Comparison {
 pub struct Unstored<'a> {
     /// Returns the value that passes see instead of the objects of a type.
     pub hidden: &'a (dyn Fn(&ResourceType) -> Option<Sighting> + Sync),
-    /// Returns whether the caller has read a target from a cluster. Then an object of the target that is not stored
-    /// does not exist.
+    /// Returns whether the caller has read a target from a cluster. If so, the target has no objects in the cluster
+    /// other than the stored objects.
     pub is_read: &'a (dyn Fn(&Target) -> bool + Sync),
 }
 

@@ -37,11 +37,12 @@ const EXAMPLES: usize = 3;
 #[derive(Debug, Default)]
 pub struct Effect {
     objects: BTreeMap<Reference, Contribution>,
-    /// The known paths. Contributions refer to a path by its index, because many objects change in the same way.
+    /// The known paths. A contribution contains only the indexes of its paths, because many objects change in the same
+    /// way.
     paths: Vec<(PathKey, Examples)>,
     indexes: BTreeMap<PathKey, usize>,
     frozen: Vec<FrozenPath>,
-    /// The kinds with objects that the module does not know, and the reason.
+    /// The kinds with objects that the caller cannot see, each with the reason.
     unknown_kinds: BTreeMap<ResourceType, String>,
 }
 
@@ -60,7 +61,7 @@ struct Contribution {
     fails: bool,
     /// The number of changes for each path, by the index of the path.
     paths: BTreeMap<usize, u64>,
-    /// The number of changes without a path of their own, because the effect has too many different paths.
+    /// The number of changes that no path counts, because the effect already has the maximum number of paths.
     uncounted: u64,
     /// The indexes of the frozen paths that change.
     frozen: BTreeSet<usize>,
@@ -129,8 +130,8 @@ impl Effect {
         self.forget(object);
         let Difference { before, after, children, pods, newest: [newest_before, newest_after], .. } = difference;
         let said = |side: &'_ Option<Side>| side.as_ref().map(|side| side.said.clone());
-        // If an earlier revision answers for the object both before and after the change, the newest policies failed on
-        // the object or refused it before the change, too. So the change is not the cause of this problem.
+        // If an earlier revision answers for the object on both sides, the newest policies had a problem with the
+        // object even before the change. So the change is not the cause of the problem.
         let is_as_before = newest_before.is_some() && newest_after.is_some();
         let was_served = said(before) == Some(Said::Planned) && !is_as_before;
         let problem = match newest_after.clone().or_else(|| said(after)) {
@@ -175,7 +176,7 @@ impl Effect {
         self.objects.insert(object.clone(), Contribution { problem, ..Contribution::default() });
     }
 
-    /// Adds a kind with objects that the caller does not know.
+    /// Adds a kind with objects that the caller cannot see.
     pub fn set_kind_unknown(&mut self, kind: &ResourceType, why: &str) {
         self.unknown_kinds.insert(kind.clone(), cut(why, TEXT).into_owned());
     }
@@ -190,8 +191,8 @@ impl Effect {
         }
     }
 
-    /// Counts the change if the policies give another answer, for example a plan instead of a refusal. The caller
-    /// handles answers that are a problem.
+    /// Counts a changed answer, for example a plan instead of a refusal. If the new answer is a problem, the caller
+    /// counts it instead.
     fn answer(&mut self, Difference { object, before, after, .. }: &Difference, to: &mut Contribution) {
         let said = |side: &Option<Side>| side.as_ref().map(|side| side.said.clone());
         if said(before) == said(after) {
@@ -325,7 +326,7 @@ impl Effect {
         counts
     }
 
-    /// Returns the fuel of a pass, before and after the change.
+    /// Returns the fuel of the passes over all objects, before and after the change.
     pub fn fuel(&self) -> [Fuel; 2] {
         [0, 1].map(|side| Fuel::of(self.objects.values().filter_map(|it| it.fuel[side]).collect()))
     }
@@ -352,7 +353,7 @@ fn is_failed(side: Option<&Side>) -> bool {
     matches!(side, Some(Side { said: Said::Failed(_), .. }))
 }
 
-/// Formats an answer. Masks the values that the messages themselves name as secret.
+/// Formats an answer. Masks a value in a message if the message itself shows that the value is secret.
 fn text_of(said: &Said) -> String {
     match said {
         Said::Planned => said.to_string(),
@@ -367,7 +368,8 @@ fn place(object: &Reference) -> String {
     object.namespace.as_ref().map_or_else(|| object.name.clone(), |namespace| format!("{namespace}/{}", object.name))
 }
 
-/// Returns whether a mask can replace the value, which is a number, because another field has it as a secret.
+/// Returns whether the value is a number that masking may replace: another field may contain the same number as a
+/// secret.
 fn is_maskable(value: &Value) -> bool {
     value.as_number().is_some_and(masking::can_be_secret)
 }

@@ -23,8 +23,9 @@ pub(super) enum Hold {
     KeepsChildren,
 }
 
-/// Returns how the gates hold back a plan; `None` if the operator would apply the plan. `old` are the children of the
-/// plan on the other side. `exists` returns whether a child exists, or `None` if the caller does not know.
+/// Returns how the gates hold back a plan; `None` if the operator would apply the plan. `old` contains the children of
+/// the plan before the change, if `planned` is the plan after the change. `exists` returns whether a child exists, or
+/// `None` if the caller does not know.
 pub(super) fn hold(
     planned: &Planned,
     object: &Value,

@@ -221,7 +221,7 @@ pub(crate) struct Compared<'a> {
     around: &'a Around<'a>,
 }
 
-/// Compares the results for one object, like [`difference`], for an effect.
+/// Compares the results for one object, like [`difference`], but masks no secret values yet.
 pub(crate) fn compared<'a>(
     object: &'a Value,
     answers: [Option<Answers<'a>>; 2],
@@ -242,7 +242,7 @@ impl Compared<'_> {
     }
 }
 
-/// Returns the answers in use, and what the newest policies said if an earlier revision answers instead.
+/// Returns the answers in use, and the answer of the newest policies if an earlier revision answers instead.
 fn sides(answers: [Option<Answers<'_>>; 2]) -> ([Option<AnsweredSide<'_>>; 2], [Option<Said>; 2]) {
     let newest = answers.map(|answers| answers.and_then(|answers| answers.newest).map(|newest| Side::of(newest).said));
     (answers.map(|answers| answers.map(|answers| AnsweredSide::of(answers.used))), newest)
@@ -347,8 +347,9 @@ fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>, 
     gone.chain(there).collect()
 }
 
-/// Returns the children that change if the plan `new` replaces the plan `old`, which plan gates hold back. The live
-/// children come from a plan before `old`. For a child that the caller does not know, uses the manifest in `old`.
+/// Returns the children that change if the operator applies the plan `new` while plan gates hold back the plan `old`.
+/// The live children come from a plan before `old`. If the caller does not know a live child, uses its manifest in
+/// `old`.
 fn reappearing(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>, live: LiveObject<'_>) -> Vec<Child> {
     let known = |child: &Reference| live(child).or_else(|| old.get(child).cloned());
     let gone = children(old, new, &known).into_iter().filter(|child| child.change == Change::Removed);

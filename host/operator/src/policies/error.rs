@@ -25,7 +25,7 @@ pub enum PolicyError {
         /// The file.
         path: String,
     },
-    /// A policy file has a name under which the program does not read it.
+    /// The program reads no policy file with this name.
     #[error(
         "{path}: the program does not read this file: put its fields into a policy.yaml, in a folder that contains \
          only this file and the component"

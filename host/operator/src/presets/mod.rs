@@ -205,7 +205,8 @@ mod tests {
         for (policy, schema) in schemas(&policies) {
             let mut settings =
                 schema.resolve(policy, &Preset::named("kaos-0.1").unwrap().layers()).unwrap().tree().clone();
-            // A group of settings that is null has the defaults of its settings.
+            // If the default of a group of settings is null, remove the preset's settings that equal their defaults. An
+            // empty group is then equal to null.
             for (group, of) in schema.document()["properties"].as_object().unwrap() {
                 if let (true, Some(named)) = (schema.defaults()[group].is_null(), settings[group].as_object_mut()) {
                     named.retain(|name, value| !is_default(&of["properties"][name], value));

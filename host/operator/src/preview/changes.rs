@@ -28,7 +28,7 @@ impl Changes {
 }
 
 impl Recording<'_> {
-    /// Returns the objects since the last call.
+    /// Returns the objects that the watch reported since the last call.
     pub(super) fn take(&self) -> BTreeSet<ObjectKey> {
         lock(&self.0.0).as_mut().map(std::mem::take).unwrap_or_default()
     }

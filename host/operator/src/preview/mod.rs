@@ -3,8 +3,8 @@
 //! watch, and writes nothing.
 //!
 //! A preview asks the policies as a pass does, and compares the answers as `policy plan` does ([`crate::plan`]). The
-//! threads of low priority do the work, so previews use only the time that passes leave. After a few objects, another
-//! preview takes its turn, so that a preview of many objects does not delay the others.
+//! threads of low priority do the work, so previews use only processor time that passes do not need. After a few
+//! objects, another preview takes its turn, so that a preview of many objects does not delay the others.
 //!
 //! | module | content |
 //! |---|---|
@@ -40,22 +40,23 @@ use crate::{
     watch::{Coverage, ObjectKey, PassLookup, is_guarded},
 };
 
-/// The number of repetitions after which a preview computes changed objects only once more. The preview reports the
-/// objects of this last repetition as outdated.
+/// If objects change during a preview, the preview computes them again, at most this number of times. Then it computes
+/// further changed objects one last time, and reports these objects as outdated.
 const REPETITIONS: usize = 3;
 /// The number of objects after which another preview takes its turn.
 const TURN: usize = 8;
-/// The maximum wait for the first lists of the watch.
+/// The maximum time for which a preview waits until the watch has listed the objects.
 const LONGEST_WAIT: Duration = Duration::from_mins(2);
 /// The interval at which a preview checks whether the watch has listed the objects.
 const LOOK: Duration = Duration::from_millis(100);
-/// If needed objects are missing, a preview gives up when it could compute no further object for this time. After the
-/// operator starts, the watch has the needs of an object only after the first pass over this object.
+/// If the watch does not have the needed objects yet, a preview tries again. It gives up when it could compute no
+/// further object for this time. After the operator starts, the watch has the needs of an object only after the first
+/// pass over this object.
 const PENDING_WAIT: Duration = Duration::from_secs(10);
 /// The minimum interval at which a preview checks again for missing objects.
 const PENDING_LOOK: Duration = Duration::from_secs(1);
-/// Between two such checks, a preview waits this many times as long as a check takes, because a check of many objects
-/// takes long.
+/// Between two such checks, a preview waits this many times as long as the last check took. So checks of many objects
+/// do not use too much time.
 const LOOK_SHARE: u32 = 10;
 
 /// Computes previews from the memory of the watch.
@@ -68,7 +69,8 @@ pub(crate) struct CachePreviewer {
 struct RunningPreview {
     context: Arc<Context>,
     proposal: Arc<Proposal>,
-    /// For each kind, a type that only the candidate reads. The watch does not keep objects of this type.
+    /// Kinds for which the candidate reads a type that no active policy reads, each with this type. The watch does not
+    /// keep objects of this type.
     unread: Arc<BTreeMap<ResourceType, ResourceType>>,
     effect: Arc<Mutex<Effect>>,
 }
@@ -119,7 +121,7 @@ impl RunningPreview {
             if outdated.is_empty() {
                 break;
             }
-            // After the last repetition, `outdated` keeps these objects, because they may have changed once more.
+            // In the last repetition, these objects stay in `outdated`, because they may change once more.
             repeated += outdated.len();
             self.compute(outdated.iter().cloned().collect()).await;
             if repetition < REPETITIONS {
@@ -289,7 +291,7 @@ fn for_object(
     let sides = answers.each_ref().map(|answer| answer.as_ref().map(Decided::answers));
     let mut compared = compared(&object, sides, &around);
     let uses_values = lock(effect).uses_values(&compared);
-    // To collect the secret values takes long, so do it without the lock.
+    // Mask without the lock, because collecting the secret values takes long.
     if uses_values {
         compared.mask();
     }
@@ -355,8 +357,8 @@ fn kinds(context: &Context, proposal: &Proposal, object: &Value) -> Option<[Opti
     }
 }
 
-/// Returns, for each kind, a type that the candidate reads and no active policy reads. A pass with the candidate would
-/// see the objects of this type, but a preview cannot see them.
+/// Returns the kinds for which the candidate reads a type that no active policy reads, each with this type. A pass with
+/// the candidate would see the objects of this type, but a preview cannot see them.
 fn unread(
     after: &Snapshot,
     kinds: &BTreeSet<ResourceType>,

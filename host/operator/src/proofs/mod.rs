@@ -43,7 +43,7 @@ pub(crate) struct Proof {
     pub(crate) digest: Digest,
 }
 
-/// The proof of an object, as far as the memory of the object knows it.
+/// The state of an object's proof, in the memory of the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ProofState {
     /// The last pass made no proof. Another pass can make one.
@@ -125,7 +125,7 @@ impl Proofs {
         lock(&self.wanted).extend(keys);
     }
 
-    /// Returns whether the next pass over an object is asked for a proof. A second call returns false.
+    /// Returns whether the operator asks the next pass over an object for a proof. A second call returns false.
     pub(crate) fn take_wanted(&self, key: &ObjectKey) -> bool {
         lock(&self.wanted).remove(key)
     }

@@ -22,7 +22,7 @@ pub(crate) const MAX_CONFIG_MAPS: usize = 16;
 const OBJECTS: usize = 3_000;
 /// The maximum size of the data of one ConfigMap. A proof takes about 60 bytes.
 const MAX_BYTES: usize = 900 << 10;
-/// If a ConfigMap would be too large, it contains only the objects with at most this number of needs.
+/// If a ConfigMap would be too large, it contains only the proofs of objects with at most this number of needs.
 const MAX_NEEDS: usize = 10;
 /// The label of these ConfigMaps.
 const LABEL: &str = "kaos.tools/settled";

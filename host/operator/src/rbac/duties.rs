@@ -19,7 +19,7 @@ pub struct Duties {
     pub leader_election: bool,
     /// Whether namespaces other than the operator's may have policies.
     pub namespace_policies: bool,
-    /// Optional types that the operator leaves alone.
+    /// Optional types that the operator does not use.
     pub left_out: LeftOut,
     /// Whether the operator writes the objects for the decision point.
     pub decision_point: bool,

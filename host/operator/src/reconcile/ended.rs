@@ -14,7 +14,7 @@ use crate::metrics::PassResult;
 /// The time until the next pass, if the object waits for a change that no watch reports.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
-/// When the queue takes an object again, unless an event comes first.
+/// The time at which the queue takes an object again. An event can put the object into the queue earlier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// No pass follows without an event: the object is gone, or the watch will report a change.

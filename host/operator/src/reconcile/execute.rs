@@ -115,8 +115,8 @@ async fn carry_out(
     memory.children.rejected_plan = None;
     let mut children = apply_all(access, rules.resync, subject, plan, &mut memory.children).await;
     access.watch.contest(subject.key, &memory.children.conflicts);
-    // Never prune while a fallback serves. The fallback does not know the failed revision's children, and the data of a
-    // deleted volume claim is lost.
+    // Never prune while a fallback serves. The fallback does not know the failed revision's children, and deleting a
+    // volume claim would lose its data.
     if children.in_full() && !subject.selected.stands_in() {
         *again = clean(access, subject, plan, &mut children).await;
     }

@@ -1,5 +1,5 @@
 //! Keeps decisions of the policies in the flight recorder: every failure, refusal, fallback and change of a plan, and
-//! some of the routine decisions. A pass with the same inputs as the pass before keeps nothing.
+//! some of the routine decisions. If a pass has the same inputs as the pass before, the recorder keeps nothing.
 
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ impl Recording {
         Some(decision)
     }
 
-    /// Keeps a pass, or the assessment that failed after it.
+    /// Keeps the decision of a pass, or of the failed assessment after the pass if `failed` is given.
     fn keep(&self, renderer: &Renderer, rendered: &Rendered, why: Why, failed: Option<FailedAssessment<'_>>) {
         let Self { recorder, at, watch, kind, without } = self;
         let lookup = watch.lookup();
@@ -111,8 +111,8 @@ impl Recording {
     }
 }
 
-/// Returns the reason for the recorder to keep a decision. Returns `None` for a failure that says nothing about the
-/// object.
+/// Returns why the recorder should keep the decision of a pass. Returns `None` for a failure that says nothing about
+/// the object.
 fn why(rendered: &Rendered, selected: &Selected, before: Option<Decided>, plan: Option<u64>) -> Option<Why> {
     Some(match &rendered.verdict {
         Verdict::Failed(failure) if failure.failure.says_nothing_of_the_object() => return None,

@@ -50,12 +50,12 @@ pub(crate) type Read = BTreeMap<Reference, Option<String>>;
 pub(crate) struct PlanMemory {
     /// A hash of the needs that the watch follows now.
     pub(crate) followed: Option<Mark>,
-    /// While a fallback serves: the needs of every asked policy, because the next pass asks each of these policies
-    /// again.
+    /// If the last pass asked predecessors, the needs of every policy that it asked, because the next pass asks each of
+    /// these policies again.
     pub(crate) needed: Vec<Need>,
     /// The digests of the ConfigMaps and Secrets that the plan's pods use, from their last reads.
     pub(crate) read: Read,
-    /// The plan that passed its dry run.
+    /// A hash of the last plan that passed its dry run.
     pub(crate) rehearsed: Option<Mark>,
     /// The last decision of the policies.
     pub(crate) decision: Option<DecisionId>,
@@ -66,7 +66,7 @@ pub(crate) struct PlanMemory {
     pub(crate) waits_since: Option<Instant>,
 }
 
-/// A decision of the policies, as far as the next pass needs it.
+/// The facts about a decision of the policies that the next pass needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Decided {
     /// The number of revisions that the operator left out before it asked these policies.
@@ -100,7 +100,7 @@ pub(crate) struct StatusMemory {
 /// The outcome of a pass that applied its plan.
 pub(crate) const APPLIED: &str = "applied";
 
-/// The last pass, for the explain page.
+/// The facts about the last pass, for the explain page.
 #[derive(Debug, Clone)]
 pub(crate) struct Last {
     pub(crate) at: jiff::Timestamp,

@@ -36,7 +36,8 @@ pub(crate) struct Prepared {
     pub(crate) stopped: Option<Stopped>,
 }
 
-/// Prepares a plan. An error contains the end of the pass.
+/// Prepares a plan. If the pass must end without executing an answer, returns an error that contains its result and the
+/// time of the next pass.
 pub(crate) async fn prepare(
     runner: &PolicyRunner,
     access: &Access,

@@ -1,5 +1,5 @@
-//! Makes proofs that objects are settled, and skips the passes over objects whose proof holds. [`crate::proofs`]
-//! explains proofs.
+//! Makes proofs that objects are settled, and skips the passes over objects whose proof is still valid.
+//! [`crate::proofs`] explains proofs.
 //!
 //! A proof covers everything that a settled pass reads:
 //!
@@ -14,8 +14,8 @@
 //! | which objects the operator sees | the options, the served types, what the lookup refuses |
 //! | the form in which the API server stores a manifest | nothing: a proof needs children exactly as planned |
 //!
-//! A pass with any other outcome makes no proof: a fallback, a pin without a policy, a retry, a wait, a write, a child
-//! that outlives its owner, an error of a watch.
+//! A pass makes no proof after a fallback, a pin without a policy, a retry, a wait, a write, a child that outlives its
+//! owner, or an error of a watch.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -51,14 +51,14 @@ use crate::{
 /// much time.
 const MAX_NEEDED: usize = 4 << 20;
 
-/// The start of a pass, as far as a proof needs it.
+/// The state at the start of a pass. The pass makes a proof only if no input has changed since then.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Start {
     /// The state of the watch, and the number of the last swap of policies. `None` if the operator makes no proofs.
     caches: Option<(Moment, u64)>,
-    /// The state of the proof if the pass makes none.
+    /// The state of the object's proof after the pass, if the pass makes no proof.
     pub(crate) unproven: ProofState,
-    /// The state of the proof before the pass.
+    /// The state of the object's proof before the pass.
     pub(crate) before: ProofState,
 }
 
@@ -134,8 +134,8 @@ enum Observed {
     Doubtful,
 }
 
-/// Ends a pass without asking a policy, if the proof of an earlier process holds. Returns `None` if the pass must
-/// continue.
+/// Ends a pass without asking a policy, if the proof of an earlier process is still valid. Returns `None` if the pass
+/// must continue.
 pub(crate) async fn skip(context: &Context, subject: &Subject<'_>, memory: &mut Memory) -> Option<Ended> {
     let proofs = context.proofs.as_deref()?;
     let Proof { needs, digest } = proofs.recorded(subject.key)?;
@@ -180,7 +180,7 @@ pub(crate) async fn make(
     memory: &mut Memory,
 ) {
     let Some(proofs) = context.proofs.as_deref() else { return };
-    // The cheapest condition comes first. After a change, another pass can make the proof.
+    // The cheapest condition comes first. If an input has changed, another pass can make the proof.
     if !start.is_unchanged(context, subject.key) {
         return;
     }
@@ -226,7 +226,7 @@ async fn observe(
     let Ok(renderer) = context.runner.renderer(kind) else { return Observed::Doubtful };
     let Some(facts) = facts(context, subject).filter(|_| proofs.program().is_some()) else { return Observed::Doubtful };
     let (watch, object) = (context.access.watch.clone(), Arc::clone(&subject.object));
-    // The needed objects can be large, and their texts are compressed.
+    // Read on another thread: the needed objects can be large, and the watch keeps their texts compressed.
     let read = move || {
         let Some(policies) = policies.or_else(|| renderer.inputs_digest(&object)) else { return Observed::Doubtful };
         let (lookup, mut room) = (watch.lookup(), MAX_NEEDED);

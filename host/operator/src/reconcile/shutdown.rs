@@ -38,7 +38,7 @@ pub(super) async fn computed<T>(stopping: &CancellationToken, computing: impl Fu
         computed = &mut computing => return computed,
         () = ends => {}
     }
-    // Abort only a pass. Any other caller gets the result.
+    // If the caller is not a pass, do not abort it, and return the result.
     let is_pass = GIVEN_UP.try_with(CancellationToken::cancel).is_ok();
     if is_pass { std::future::pending().await } else { computing.await }
 }

@@ -86,7 +86,7 @@ pub struct Versions {
 pub struct PolicySource {
     /// The digest of the component or of the script.
     pub digest: Digest,
-    /// The place that has the code, for people.
+    /// The origin of the code, as a text for people.
     pub from: String,
     /// The PolicyRevision of the policy; `None` for a policy that the operator had at its start.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -40,7 +40,7 @@ const OF_ONE_OBJECT: usize = 32;
 const ENTRY: usize = 400;
 /// The maximum size of one case as JSON, in bytes.
 pub(super) const LARGEST: usize = 2 << 20;
-/// The recorder keeps one routine decision out of this many.
+/// Of this many routine decisions, the recorder keeps one on average.
 const ONE_OF: u64 = 16;
 
 /// The maximum number of cases that wait for the thread that writes them.
@@ -62,7 +62,7 @@ pub(crate) struct Recorder {
     added: Notify,
 }
 
-/// The permission to write one case, until this value is dropped.
+/// The permission to write one case. A case waits or is being written until this value is dropped.
 pub(crate) struct Place(Arc<Recorder>);
 
 impl Drop for Place {
@@ -134,8 +134,8 @@ impl Recorder {
         !kept.ids.contains(&decision) && !kept.dropped_ids.contains(&decision)
     }
 
-    /// Returns a place for a case, or `None` if too many cases wait. Half of the places are only for failures, refusals
-    /// and fallbacks.
+    /// Returns the permission to write one case, or `None` if too many cases wait. Half of the permissions are only for
+    /// failures, refusals and fallbacks.
     pub(crate) fn place(self: &Arc<Self>, why: Why) -> Option<Place> {
         let most = match why {
             Why::Failure | Why::Refusal | Why::Fallback => WAITING,
@@ -289,7 +289,7 @@ impl Kept {
         }
     }
 
-    /// Returns the time of the oldest case, or of the oldest decision in `dropped_at` if this is older.
+    /// Returns the time of the oldest case or of the oldest decision in `dropped_at`, whichever is older.
     fn oldest(&self) -> Option<Timestamp> {
         let cases = [self.entries.front(), self.routine.front()].into_iter().flatten().map(|entry| entry.at);
         cases.chain(self.dropped_at.front().map(|(at, _)| *at)).min()

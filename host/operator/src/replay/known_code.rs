@@ -37,7 +37,7 @@ pub enum ReplayError {
     NoCode {
         /// The policy.
         policy: Box<PolicyId>,
-        /// The place that has the code.
+        /// The origin of the code, as the case names it.
         from: String,
     },
     /// The gate refuses a recorded policy.

@@ -88,7 +88,7 @@ fn again(case: &Case, find: Find<'_>, masker: &mut Masker) -> Option<(CaseAnswer
         None => repeated.rendered.decision(),
         Some(assessed) => repeated.rendered.assessment(&assessed.outcome, &assessed.children()),
     };
-    // Mask the verdict as a replay does. Then also mask the values that only the original inputs contain.
+    // First mask the verdict as a replay does. Then also mask the secret values that only the original inputs contain.
     let CaseAnswer { verdict, fuel, .. } = answer_of(case, &repeated);
     let verdict = masker.verdict(masked_as(verdict, case), case);
     Some((CaseAnswer::new(verdict, fuel), decision))

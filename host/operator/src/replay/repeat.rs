@@ -1,4 +1,4 @@
-//! Repeats the pass of a case: with the recorded policies, or with a candidate in the place of one of them.
+//! Repeats the pass of a case: with the recorded policies, or with a candidate that replaces one of them.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -24,7 +24,7 @@ use crate::{
     record::{Case, CaseAnswer, CaseVerdict, PolicySource},
 };
 
-/// A candidate in the place of a recorded policy.
+/// A candidate that replaces a recorded policy.
 pub struct Proposed {
     /// The policy.
     pub policy: Arc<Policy>,
@@ -41,9 +41,9 @@ pub struct Replayer<'a> {
 /// The result of a repeated pass.
 #[derive(Debug)]
 pub struct Replayed {
-    /// The answer now.
+    /// The answer of the repeated pass.
     pub answer: CaseAnswer,
-    /// Whether the answer and its fuel equal those of the case.
+    /// Whether the answer and its fuel are the same as in the case.
     pub is_same: bool,
     /// The difference between the recorded answer and the answer that the operator would use now.
     pub difference: Difference,
@@ -56,8 +56,8 @@ type Layers = Vec<(Arc<Policy>, Arc<Effective>)>;
 
 impl<'a> Replayer<'a> {
     /// Creates a replayer. With a candidate, the candidate replaces the recorded policy of the same name. If no
-    /// recorded policy has this name, the candidate replaces the lowest policy, and an overlay becomes the highest
-    /// layer.
+    /// recorded policy has this name, a candidate that is an overlay becomes the highest layer, and any other candidate
+    /// replaces the lowest policy.
     pub fn new(code: KnownCode<'a>, candidate: Option<Proposed>) -> Self {
         Self { code, candidate }
     }
@@ -142,8 +142,8 @@ impl<'a> Replayer<'a> {
     }
 }
 
-/// Binds the candidate to the recorded settings. But the settings in the candidate's own `policy.yaml` replace the
-/// settings of the recorded package.
+/// Binds the candidate to the recorded settings. The settings in the candidate's own `policy.yaml` replace the recorded
+/// settings of the policy's package.
 fn bound(
     policy: &Policy,
     file: &PolicyFile,

@@ -32,7 +32,7 @@ pub struct ServeError {
     source: io::Error,
 }
 
-/// A group of pages. Each group has its own flag for the address.
+/// A group of pages. For each group, a flag sets the address at which the server answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
     /// The metrics.

@@ -19,14 +19,14 @@ use tokio::task::AbortHandle;
 /// The progress of the requests of a connection.
 #[derive(Debug, Default)]
 pub(super) struct RequestProgress {
-    /// The number of complete requests that arrived.
+    /// The number of requests that arrived completely.
     asked: AtomicU64,
     /// The number of answered requests.
     answered: AtomicU64,
 }
 
 impl RequestProgress {
-    /// Counts a new request. The server answers the request until it drops the returned value.
+    /// Counts a new request. The request counts as answered when the server drops the returned value.
     pub(super) fn answering(self: &Arc<Self>) -> Answering {
         self.asked.fetch_add(1, Relaxed);
         Answering(Arc::clone(self))

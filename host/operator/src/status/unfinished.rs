@@ -1,5 +1,5 @@
-//! Composes the status of an object after a pass that did not finish. Only the conditions that report this change. The
-//! rest of the live status stays, because this pass computed no new values.
+//! Composes the status of an object after a pass that did not finish. Changes only the conditions that report the
+//! unfinished pass. The rest of the live status stays, because this pass computed no new values.
 
 use kaos_policy::contract::Truth;
 use serde_json::{Value, json};

@@ -12,7 +12,7 @@ use super::annotation::TRACEPARENT;
 
 /// Connects a pass with the trace that the object's annotation names. If `may_join` is true and the change is under
 /// way, the pass is a part of that trace. Later passes, such as resyncs, have their own traces, with a link to that
-/// trace. Otherwise that trace would grow as long as the object exists.
+/// trace. If they joined that trace, it would grow until someone deletes the object.
 pub(super) fn connect(span: &Span, object: &Value, may_join: bool) {
     if span.is_disabled() {
         return;

@@ -37,7 +37,7 @@ impl Stage {
         Self::start_on(Compute::Inline).await
     }
 
-    /// Like `start`, but `compute` decides where policies run.
+    /// Like `start`, but `compute` decides on which threads policies run.
     pub(crate) async fn start_on(compute: Compute) -> Self {
         Self::start_all(compute, kite::stacks(), &[]).await
     }

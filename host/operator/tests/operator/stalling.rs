@@ -1,5 +1,5 @@
 //! Simulates a policy on a machine that stalls: for an object with the name `stalls`, the first call of each function
-//! fails as stalled.
+//! returns the failure `Stalled`.
 
 use std::{collections::BTreeSet, sync::Mutex};
 
@@ -10,7 +10,7 @@ use kaos_policy::{
     limits::Limits,
 };
 
-/// The policy, and the functions that already stalled.
+/// The policy, and the functions that already returned this failure.
 pub(crate) struct Stalling(pub(crate) Native, pub(crate) Mutex<BTreeSet<Verb>>);
 
 struct Opened<'a> {

@@ -126,7 +126,7 @@ impl Drawn {
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
     }
 
-    /// Draws valid and invalid packages of settings for different scopes, and sometimes a policy.
+    /// Draws valid and invalid packages of settings for different scopes, and sometimes also a package with a policy.
     fn drawn_packages(&mut self) -> Vec<Value> {
         let (image, level) = (self.rng.u32(1..9), self.one(&["DEBUG", "TRACE"]));
         let everywhere = format!("{{name: agent, settings: {{image: 'everywhere/agent:{image}'}}}}");

@@ -1,4 +1,4 @@
-//! Tests a `render` whose reader closes the output, and a `render` that is interrupted.
+//! Tests that `render` ends well if the reader of its output goes away, and ends at once after an interrupt.
 
 use std::{
     io::{BufRead, BufReader},

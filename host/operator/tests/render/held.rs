@@ -1,4 +1,4 @@
-//! Tests the operator's own ConfigMaps in the input: its settings, and the registries of runtimes.
+//! Tests `render` with the operator's own ConfigMaps among its input: the settings, and the registries of runtimes.
 
 use super::{Folder, LLM, READY, render};
 

@@ -39,7 +39,7 @@ fn env<'a>(entry: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
     variables.iter().find(|variable| variable["name"] == name).unwrap_or(&serde_json::Value::Null)
 }
 
-/// Returns a line of a table without its alignment.
+/// Returns the words of a table's line with single spaces between them.
 fn words(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -246,7 +246,8 @@ fn refused_setting_is_reported_with_the_allowed_values() {
         let ran = render(LLM, &["--set", set]);
         assert!(ran.code == 2 && ran.stderr.contains(told), "{set}: {}", ran.stderr);
     }
-    // A path that the schema leaves open is allowed, as in a settings file.
+    // If the schema allows any content for a setting, `--set` accepts a path below this setting, as a settings file
+    // does.
     let ran = render(&format!("{LLM}{READY}"), &["--set", "modelapi.proxy.resources.limits.memory=77Mi"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stdout.contains("memory: 77Mi"), "{}", ran.stdout);

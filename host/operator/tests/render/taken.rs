@@ -1,4 +1,5 @@
-//! Tests that `render` refuses the objects that an API server refuses, and names the wrong field or setting.
+//! Tests that `render` refuses the objects that an API server refuses. The message names the field or setting to
+//! correct.
 
 use super::{Folder, LLM, READY, render, writer};
 

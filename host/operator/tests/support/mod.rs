@@ -81,15 +81,15 @@ pub(crate) fn full() -> Stdio {
     std::fs::File::options().write(true).open("/dev/full").expect("a full device").into()
 }
 
-/// Returns whether child processes start with a signal ignored. A shell without job control makes background jobs
-/// ignore interrupts, and `nohup` makes a program ignore hangups. Child processes inherit this setting.
+/// Returns whether child processes ignore this signal from their start. A shell without job control makes background
+/// jobs ignore interrupts, and `nohup` makes a program ignore hangups. Child processes inherit the ignored signals.
 pub(crate) fn ignores(signal: u32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
 }
 
-/// Checks an answer against the published schema of its verb.
+/// Checks the JSON that a verb of the command line printed against the verb's published schema.
 pub(crate) fn fits(verb: &str, answer: &serde_json::Value) {
     let path = format!("{}/../../docs/reference/output/{verb}.schema.json", env!("CARGO_MANIFEST_DIR"));
     let schema: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -103,7 +103,7 @@ pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     pub(crate) fn new(name: &str) -> Self {
-        // Tests of one process may use the same name.
+        // Two tests of one process can use the same name.
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let made = MADE.fetch_add(1, Ordering::Relaxed);
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}-{made}", std::process::id()));

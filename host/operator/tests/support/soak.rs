@@ -32,7 +32,7 @@ const SWAPS: (u32, u32) = (20, 8);
 /// The number of measurements.
 const POINTS: u32 = 40;
 /// The allowed growth of the memory from the second to the last quarter of the run: a share of the memory, plus some
-/// MiB. Histories fill up in the first minutes, so a run of less than ten minutes proves little.
+/// MiB. The operator's histories fill up in the first minutes, so a run of less than ten minutes proves little.
 const BOUND: (f64, f64) = (0.10, 8.0);
 
 /// A running demo.
@@ -86,7 +86,7 @@ impl Demo {
         Api::namespaced_with(self.client.clone(), &text(&object["metadata"]["namespace"]), &resource)
     }
 
-    /// Makes one edit. At regular steps, also makes a swap.
+    /// Makes one edit. At regular intervals, also swaps the settings, and less often the policy.
     async fn act(&self, step: u32, rng: &mut Rng) {
         let agent = agent(rng.usize(..AGENTS), rng.u32(..));
         if rng.u8(..10) == 0 {

@@ -1,4 +1,5 @@
-//! A cluster for tests of verbs that need a cluster. The tests write the operator's records themselves.
+//! A cluster for tests of those verbs of the command line that need a cluster. The tests write the operator's records
+//! themselves.
 // Each test executable uses only a part of this file.
 #![allow(dead_code)]
 
@@ -146,7 +147,7 @@ impl Process {
         let program = format!("{}/operator", stage.folder.path());
         std::fs::copy(PROGRAM, &program).unwrap();
         let mut command = isolated(&program);
-        // The operator finds no compiled code, as in a container.
+        // Without a cache folder, the operator finds no compiled code, as in a container.
         command.env_remove("XDG_CACHE_HOME");
         (Self::start(command, stage), program)
     }

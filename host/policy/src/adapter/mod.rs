@@ -1,8 +1,8 @@
 //! Converts between the types of a released version of the contract and the host's own types.
 //!
-//! Each released version of the contract has one module here. A macro defines the conversions of a version, because
-//! each version has two modules of generated types. Components use the engine's module, and policies in tests (native
-//! code) use the guest SDK's module.
+//! Each released version of the contract has one module here. Each version has two modules of generated types: the
+//! engine's module for components, and the guest SDK's module for native policies in tests. A macro defines the
+//! conversions of a version for both modules.
 
 pub(crate) mod v0_1;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::container;
 use crate::inspect::SizeClass;
 
-/// The address space that the program's file takes in a child. This part needs hardly any memory.
+/// The address space that the program's file takes in a child. This part of the address space needs hardly any memory.
 const PROGRAM: u64 = 40 << 20;
 /// The niceness of a child that runs next to an operator. If no processor is free, the child gets a tenth of the
 /// processor time that the operator gets.
@@ -19,13 +19,13 @@ pub struct CompileLimits {
     /// The maximum size of the child's address space in bytes. The program's file and the stacks are part of the
     /// address space.
     pub memory: u64,
-    /// Seconds of processor time in total.
+    /// The limit of processor time in total, in seconds.
     pub cpu_seconds: u64,
-    /// Seconds of processor time for the inspection, as part of the total.
+    /// The limit of processor time for the inspection, in seconds. The total includes this time.
     pub inspect_seconds: u64,
-    /// Wall-clock time, for a machine without a free processor.
+    /// The limit of wall-clock time. Without a free processor, the child waits and uses no processor time.
     pub wall: Duration,
-    /// Bytes of the compiled code. The parent reads the code into its memory.
+    /// The maximum size of the compiled code in bytes. The parent reads the whole code into its memory.
     pub code: u64,
     /// The number by which the child's niceness is higher than the parent's.
     pub niceness: i32,

@@ -78,7 +78,7 @@ pub struct Note {
     pub path: Option<String>,
 }
 
-/// An object for which the policy or the first apply waits, with the reason.
+/// An object that the policy or the first apply waits for, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blocker {
     /// The object that is missing or not ready.

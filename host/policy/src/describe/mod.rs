@@ -219,7 +219,7 @@ pub fn check(descriptor: &Descriptor, world: World, file: &PolicyFile) -> Result
     Ok(Schema::parse(settings_schema)?)
 }
 
-/// Finds a type that one of these claims emits, and that the same or another of these claims answers for. Returns the
+/// Finds a type that one of these claims emits and that one of them answers for, perhaps the same claim. Returns the
 /// emitting claim and the type, or `None` if there is no such type. Two valid policies together could create objects
 /// for each other without end. So the catalogue calls this function with all claims that would serve together.
 pub fn emitted_primary<'a>(claims: &[&'a Claim]) -> Option<(&'a Claim, &'a ResourceType)> {

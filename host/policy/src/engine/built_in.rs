@@ -9,8 +9,8 @@ use super::{Compiled, Engine, EngineError};
 use crate::digest::Digest;
 
 /// Compiled code of a built-in component: the fingerprint of the engine that compiled it, and then the code, packed
-/// with gzip. A page of the program's file takes memory once the program reads it, so packing to a third of the size
-/// saves memory.
+/// with gzip. Once the program reads a page of its file, the page takes memory. Packed code has a third of the size, so
+/// it saves memory.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltIn {
     component: Digest,

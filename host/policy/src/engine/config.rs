@@ -9,8 +9,8 @@ use crate::{digest::Digest, limits::Limits};
 
 /// The maximum memory of a sandbox in bytes. A policy's own limit cannot be higher.
 const MEMORY_CEILING: usize = 64 << 20;
-/// The maximum number of sandboxes that can be open at the same time. A pass opens one sandbox for each layer, and
-/// passes run on a few threads.
+/// The maximum number of sandboxes that can be open at the same time. A pass has at most two open sandboxes at a time,
+/// and passes run on a few threads.
 pub(super) const SANDBOXES: u32 = 48;
 /// The maximum number of core instances in one component. A component contains the instances of its module, and of the
 /// adapters that the conversion to a component adds. A composed component contains the instances of all its parts.
@@ -48,8 +48,8 @@ pub(super) fn compiling() -> Config {
         // Policies need none of these features, and each feature is a possible source of defects.
         .wasm_memory64(false)
         .concurrency_support(false)
-        // 512 KiB is also wasmtime's default. This code sets the value explicitly, because the depth at which recursion
-        // fails must not change with wasmtime.
+        // A stack of 512 KiB is also wasmtime's default. Set the size explicitly: another version of wasmtime must not
+        // change the depth at which recursion fails.
         .max_wasm_stack(512 << 10)
         // With 4 GiB of address space for each memory, compiled code needs no bounds checks.
         .memory_reservation(4 << 30)

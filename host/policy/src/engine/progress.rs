@@ -1,9 +1,9 @@
 //! Reads the progress of a script from the memory of a script engine whose sandbox ended.
 //!
 //! The script engine regularly polls whether it must stop the script. The script engine counts every 16th poll, in a
-//! record in its memory. The record begins with the bytes of [`MARK`]. Then come the number of counted polls so far,
-//! this number at the beginning of the running function, and the place of this function. All numbers are little-endian.
-//! See `guest-policies/javascript/src/progress.rs`.
+//! record in its memory. The record begins with the bytes of [`MARK`]. These numbers follow: the counted polls so far,
+//! the polls that were counted when the running function began, and the line and the column of this function. All
+//! numbers are little-endian. See `guest-policies/javascript/src/progress.rs`.
 
 use wasmtime::{Store, WasmCoreDump};
 

@@ -1,5 +1,5 @@
-//! The policy below an overlay while the gate evaluates the overlay's samples. This policy has no needs. Its plan has
-//! one small workload for each type of workload that the overlay emits, so that the overlay has pods to amend.
+//! A simple policy that the gate puts below an overlay to evaluate the overlay's samples. This policy has no needs. Its
+//! plan has one small workload for each type of workload that the overlay emits, so that the overlay has pods to amend.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -40,7 +40,7 @@ pub(super) fn plan_beneath(claim: &Claim, name: &str, env: &[EnvVar]) -> Plan {
     Beneath { claim: claim.clone(), name: name.to_owned() }.plan(env)
 }
 
-/// The policy below the overlay. Claims one kind, and answers with small workloads.
+/// The policy below the overlay. This policy claims one kind, and answers with small workloads.
 #[derive(Clone)]
 struct Beneath {
     claim: Claim,
@@ -87,7 +87,7 @@ impl Beneath {
         Some(json!({"apiVersion": of.api_version, "kind": of.kind, "metadata": metadata, "spec": spec}))
     }
 
-    /// Returns the plan. If the plan has no pod for the variables, leaves out the mapping.
+    /// Returns the plan. A plan without workloads has no mapping, because no pod could have the variables.
     fn plan(&self, env: &[EnvVar]) -> Plan {
         let workloads = self.claim.emits.iter().filter_map(|of| self.workload(of, env));
         let manifests: Vec<_> = workloads.map(|workload| canonical(&workload)).collect();

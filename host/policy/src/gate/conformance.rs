@@ -33,8 +33,8 @@ pub(super) use survey::survey_samples;
 /// The maximum fuel of all samples together, as a multiple of the fuel of one pass. An answer for an ordinary sample
 /// takes less than a hundredth of the fuel of one pass, and the gate asks for each answer six times.
 const PASSES: u64 = 20;
-/// The fuel that the gate adds for each step when it checks the settings in a sample's annotations. One step takes
-/// about 0.2 µs. A component uses about this much fuel in the same time.
+/// The fuel that the gate counts for each step of checking the settings in a sample's annotations. One step takes about
+/// 0.2 µs. In this time, a component uses about 100 units of fuel.
 const STEP: u64 = 100;
 
 /// The result of evaluating the samples, as texts for people.
@@ -56,7 +56,7 @@ pub(super) struct Terms<'a> {
     pub(super) fuel: u64,
     pub(super) cluster: &'a Cluster,
     pub(super) turns: &'a dyn Turns,
-    /// The API server that the policy is for.
+    /// The API server that will receive the children of the policy's plans.
     pub(super) server: &'a dyn Server,
 }
 

@@ -160,7 +160,7 @@ struct Coded<C> {
     inspection: Inspection,
     /// The duration of the inspection, if the compile child measured it.
     inspecting: Option<Duration>,
-    /// The source of the code, for people.
+    /// A text for people that tells where the code comes from.
     outcome: String,
 }
 
@@ -323,8 +323,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns the settings in the package. Leaves out the settings for the cluster, because the policy's author did
-    /// not write them.
+    /// Returns the settings in the package. Leaves out all other settings layers, because the policy's author did not
+    /// write them.
     fn layers(policy: &Policy, candidate: &Candidate) -> Vec<Layer> {
         let name = &policy.id().name;
         let tree = Some(&candidate.file.settings).filter(|tree| !tree.is_null()).cloned();

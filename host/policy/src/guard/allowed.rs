@@ -63,9 +63,8 @@ pub(super) fn decide<'a>(raised: &Raised<'_>, stage: &GuardedManifest<'a, '_>, r
     worst
 }
 
-/// Returns the decision about a value that `place` contains too. The decision depends on who wrote the value in
-/// `place`. `below` is the number of steps from the raised field to the value. Returns `None` if `place` allows nothing
-/// for this field.
+/// Decides about a value by the author of the equal value in `place`. `below` is the number of steps from the raised
+/// field to the value. Returns `None` if `place` allows nothing for this field.
 fn by_author<'a>(
     place: &OriginPlace<'a>,
     raised: &Raised<'_>,
@@ -74,8 +73,8 @@ fn by_author<'a>(
 ) -> Option<Decision<'a>> {
     match place.author {
         Author::Object => {
-            // The path of the place can have fewer than `below` steps, because the path of a declared origin can lead
-            // into a list within the value.
+            // A plan can declare an origin for a single item of a list in the value. So the path of the place can have
+            // fewer than `below` steps.
             let field = place.path.get(..place.path.len().saturating_sub(below)).unwrap_or_default();
             (place.is_of_the_spec() && is_for(place, raised)).then(|| by_user(written(field), rules))
         }

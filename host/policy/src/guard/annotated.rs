@@ -1,5 +1,4 @@
-//! Finds annotations that raise privilege. Searches the annotations of pods and pod templates anywhere in a manifest,
-//! and the annotations of ServiceAccounts.
+//! Finds annotations that raise privilege. Searches pods, pod templates anywhere in a manifest, and ServiceAccounts.
 
 use serde_json::{Map, Value};
 

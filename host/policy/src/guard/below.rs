@@ -58,7 +58,7 @@ impl<'a> AmendedPlan<'a> {
     }
 
     /// Returns the manifest of the layer below whose privileges this manifest keeps. Returns `None` if the overlay
-    /// changed more than labels, annotations and scheduling.
+    /// changed more of the manifest than labels, annotations and scheduling, or changed data that containers can read.
     pub(super) fn kept(&self, manifest: &Value) -> Option<&'a Value> {
         let below = self.below.get(&name_of(manifest)).copied();
         below.filter(|below| self.has_same_content && runs_the_same(below, manifest))

@@ -93,7 +93,7 @@ fn unusable_name(target: &Target) -> Option<&str> {
 }
 
 /// Returns whether a policy is allowed to look up a target. Targets in the object's own namespace are always allowed.
-/// The policy needs a grant for targets in other namespaces.
+/// The policy needs a grant for targets in other namespaces and for cluster-scoped targets.
 pub(crate) fn may_read(
     target: &Target,
     cluster_scoped: bool,

@@ -135,10 +135,10 @@ fn shapes(manifests: &[Value], origins: &Origins<'_>, breaches: &mut Breaches) -
 }
 
 /// Returns the path in the object's spec from which a value with a wrong type comes. Returns `None` if the value does
-/// not come from the spec. The value comes from the spec if an origin in the spec has an equal value, or a value that
-/// the policy may have merged into this value. In the second case, both values are objects or both are lists, and they
-/// share a leaf. Without this condition, a policy could declare any list of the object as the origin of its own
-/// mistake.
+/// not come from the spec. The value comes from a declared place in the spec if this place has an equal value. The
+/// policy can also have merged the user's value into this value: then both values are objects or both are lists, and
+/// [`shares_a_leaf`] is true. Without these conditions, a policy could declare any list of the object as the origin of
+/// its own mistake.
 fn of_the_user(origins: &Origins<'_>, (index, manifest): (usize, &Value), misfit: &Misfit<'_>) -> Option<String> {
     let places = origins.places(index, manifest, &misfit.path);
     let users = places.iter().filter(|place| place.is_of_the_spec());
@@ -146,9 +146,9 @@ fn of_the_user(origins: &Origins<'_>, (index, manifest): (usize, &Value), misfit
     Some(written(&place.path))
 }
 
-/// Returns whether `other` can be the result of a merge with `one`: both are equal, both have an equal leaf, or one of
-/// them has no leaf. For example, a merge turns `{$retainKeys: [], a: [null]}` into `{a: []}`. Ignores positions in
-/// lists, because a merge moves items.
+/// Returns whether `other` can be the result of a merge with `one`: they are equal, they share a leaf, or one of them
+/// has no leaf. For example, a merge turns `{$retainKeys: [], a: [null]}` into `{a: []}`. Ignores positions in lists,
+/// because a merge moves items.
 fn shares_a_leaf(one: &Value, other: &Value) -> bool {
     let named = |(path, leaf): (Vec<PathStep>, &Value)| {
         let names: Vec<String> = path.iter().filter_map(PathStep::name).map(str::to_owned).collect();

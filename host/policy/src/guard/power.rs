@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::{manifest::Privilege, origins::PathStep};
 
-/// The path to a value: the first name, and the further names. The first name can come from the manifest, because it
-/// can be the type of a volume.
+/// The names on the path to a value: the first name, and the names after it. The first name can be a text of the
+/// manifest, such as the type of a volume.
 pub(super) type Field<'a> = (&'a str, &'static [&'static str]);
 
 /// A field of a manifest that raises privilege.

@@ -1,9 +1,9 @@
 //! Checks the Secrets and PersistentVolumeClaims that pods use. A reference is valid if the plan itself contains the
 //! referenced object. Otherwise, the name must come from the user's spec or from the settings, or a grant must list it.
 //!
-//! The data source of a PersistentVolumeClaim is not valid just because the plan contains it: Kubernetes copies the
-//! data at once, and another user's object may already have the planned name. So the name must come from the spec or
-//! from the settings, or a grant must list it.
+//! For the data source of a PersistentVolumeClaim, it is not enough that the plan contains the referenced object.
+//! Kubernetes copies the data at once, and another user's object may already have the planned name. So the name must
+//! come from the spec or from the settings, or a grant must list it.
 
 use std::{collections::BTreeSet, fmt};
 

@@ -57,8 +57,8 @@ pub(crate) struct Rules<'a> {
     pub(crate) layer: usize,
     pub(crate) user_privileges: UserPrivileges,
     /// The privileges that settings of packages and of the operator's own ConfigMap can raise. `None` means all
-    /// privileges. The operator's flags also limit the privileges that grants can list. A limit for grants alone would
-    /// have no effect, because a `policy.yaml` contains settings, too.
+    /// privileges. The flag `--grantable-privileges` sets this list, which also limits the privileges in grants. A
+    /// limit for grants alone would have no effect: with its settings, a package could still raise the privilege.
     pub(crate) grantable: Option<&'a BTreeSet<Privilege>>,
 }
 

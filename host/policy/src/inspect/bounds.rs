@@ -10,7 +10,7 @@ pub enum SizeClass {
     /// Components from compilers.
     #[default]
     Standard,
-    /// Components that bring an interpreter and its library.
+    /// Components that contain an interpreter and its library.
     Large,
 }
 

@@ -29,7 +29,8 @@ def inner(name):
 
 roots = {}
 for name, schema in definitions.items():
-    # An object that a cluster stores has one name. Other definitions, such as DeleteOptions, belong to several groups.
+    # A definition of stored objects has exactly one group, version and kind. Others, such as DeleteOptions, have
+    # several.
     match schema.get("x-kubernetes-group-version-kind", []):
         case [{"group": group, "version": version, "kind": kind}] if (
             re.fullmatch(r"v\d+", version) and "ObjectMeta" in schema["properties"].get("metadata", {}).get("$ref", "")

@@ -7,7 +7,7 @@ use std::{cell::RefCell, collections::HashMap};
 
 use serde_json::Value;
 
-/// For each list in which a look-up took place, the positions of the list's items.
+/// The positions of the items in each list that a look-up has searched.
 #[derive(Default)]
 pub(super) struct Lists<'a>(RefCell<HashMap<*const Value, Positions<'a>>>);
 

@@ -46,11 +46,11 @@ pub(crate) struct Places<'a> {
     pub(crate) layers: &'a [(&'a str, &'a Effective)],
     /// The number of the layer that returned the plan. 0 is the policy, and 1 is the lowest overlay.
     pub(crate) layer: usize,
-    /// The numbers of the overlays that set variables, by container and name. `None` if the plan is the answer of an
-    /// overlay, and for explanations.
+    /// The numbers of the overlays that set variables, by container and name. `None` for explanations, and for the plan
+    /// of an overlay.
     pub(crate) mapped: Option<&'a BTreeMap<(String, String), usize>>,
-    /// For each layer, the found objects by the ids of needs. Only explanations use them: for the guard, a value in a
-    /// found object allows nothing.
+    /// For each layer, the found objects by the ids of needs. Only explanations use them, because the guard allows no
+    /// value because of a found object.
     pub(crate) found: &'a [BTreeMap<String, Vec<Value>>],
 }
 

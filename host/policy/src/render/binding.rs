@@ -19,7 +19,7 @@ use crate::{
 pub(super) struct Bound {
     pub(super) policy: Arc<Policy>,
     pub(super) settings: Arc<Effective>,
-    /// Sees the calls of the policy.
+    /// The observer that sees the calls of the policy.
     pub(super) observer: Option<Arc<dyn Observer>>,
 }
 

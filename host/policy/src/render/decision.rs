@@ -38,8 +38,8 @@ impl fmt::Debug for DecisionKey {
 pub struct DecisionIdError(String);
 
 impl DecisionId {
-    /// Derives the id from `key`, the digest of the inputs that are known before the first lookup, and from `found`,
-    /// the digest of the found objects.
+    /// Derives the id from two digests: `key` covers the inputs that are known before the first lookup, and `found`
+    /// covers the found objects.
     pub(super) fn new(secret: &DecisionKey, key: &Digest, found: &Digest) -> Self {
         let inputs = Digest::of(&[key.bytes().as_slice(), found.bytes().as_slice()].concat());
         if secret.0.is_empty() {

@@ -38,8 +38,8 @@ pub struct Explained {
 
 impl Rendered {
     /// Returns the origin of each value in each manifest; empty if there is no plan. Shows a declared origin only if
-    /// the value there is equal. A layer may also compute the literal value of a variable. So if the value at the
-    /// variable's origin differs, shows `computed from` and the origin.
+    /// the value there equals the manifest's value. A layer may also compute the literal value of a variable. So if the
+    /// value at the variable's origin differs, shows `computed from` and the origin.
     pub fn explained(&self) -> Vec<Explained> {
         let Some(planned) = self.planned() else { return Vec::new() };
         self.within(|within| {

@@ -147,7 +147,8 @@ impl Rendered {
         self.is_whole
     }
 
-    /// Marks this result as not recalled. The memo gave the result, but a policy computed it earlier in the same pass.
+    /// Marks this result as computed in this pass: the memo returned it, but a policy computed it earlier in the same
+    /// pass.
     pub fn answered_before(&mut self) {
         self.recalled = false;
     }

@@ -14,7 +14,7 @@ const SHORTEST_PAUSE: Duration = Duration::from_secs(30);
 /// The longest possible [`Wait`].
 const LONGEST: Duration = Duration::from_hours(24 * 365);
 
-/// The things that a step counts and moves.
+/// The unit in which steps count and move objects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RolloutUnit {
@@ -46,9 +46,9 @@ pub struct RolloutSteps {
     pub shares: Vec<Share>,
     /// The minimum duration of a step.
     pub pause: Wait,
-    /// The time for which a moved object may be not ready.
+    /// How long the operator waits until a moved object is ready again.
     pub patience: Wait,
-    /// The things that the shares count.
+    /// The unit that the shares count.
     pub by: RolloutUnit,
     /// The maximum number of pods of moved objects that are not ready at the same time.
     pub max_unavailable: Share,

@@ -18,7 +18,7 @@ pub enum Origin {
     Environment,
     /// The ConfigMap `kaos-operator-config`.
     OperatorConfig,
-    /// The `policy.yaml` next to a component that a flag of this process names. The variant has the component's path.
+    /// The `policy.yaml` next to a component of the flag `--policy`. The variant has the component's path.
     PolicyFile(String),
     /// The ConfigMap of a package for the whole cluster. The variant has the ConfigMap's name.
     ClusterPolicy(String),
@@ -65,9 +65,9 @@ impl Origin {
         }
     }
 
-    /// Returns whether the process's own flags name this layer. Returns false for the environment: in the chart's pods,
-    /// it contains a copy of `kaos-operator-config`. Users who may install policies may also be able to write this
-    /// ConfigMap.
+    /// Returns whether this layer comes from the process's own flags. Returns false for the environment: in the chart's
+    /// pods, it contains a copy of `kaos-operator-config`. Users with the right to install policies can perhaps also
+    /// write this ConfigMap.
     pub(crate) fn is_of_flags(&self) -> bool {
         matches!(self, Self::PolicyFile(_) | Self::File(_) | Self::CommandLine)
     }

@@ -107,13 +107,13 @@ impl Schema {
         }
     }
 
-    /// Returns whether an object's annotation can set the setting at `path`, or a setting that contains this setting.
+    /// Returns whether the schema lets annotations of objects set the setting at `path` or a setting that contains it.
     pub fn annotatable(&self, path: &Path) -> bool {
         path.prefixes().any(|prefix| self.facets(&prefix).iter().any(|facet| facet["x-annotation"] == true))
     }
 
-    /// Returns whether only the operator's owner can set the setting at `path`, or a setting that contains this
-    /// setting.
+    /// Returns whether the schema lets only the operator's owner set the setting at `path` or a setting that contains
+    /// it.
     pub fn is_owners(&self, path: &Path) -> bool {
         path.prefixes().any(|prefix| self.facets(&prefix).iter().any(|facet| facet["x-owner"] == true))
     }

@@ -1,5 +1,5 @@
-//! A policy for Widgets. Each Widget becomes a ConfigMap with the number of the policy's edition. [`EDITION`] contains
-//! this number, and a word for the special behaviour of the edition.
+//! A policy for Widgets. An edition is a version of this policy. Each Widget becomes a ConfigMap with the number of the
+//! edition. [`EDITION`] contains this number, and a word for the special behaviour of the edition.
 
 wit_bindgen::generate!({ path: "../../../wit", world: "policy", generate_all });
 
@@ -9,10 +9,10 @@ use kaos::policy::types::*;
 struct Widgets;
 
 /// The number of the edition (a digit), and a word for its special behaviour. Most words make the edition fail on
-/// Widgets with `fragile: true`. Some words have a further effect. With `and kites`, the policy claims another kind,
-/// and with `reads statefulsets`, it reads StatefulSets. With `breaks at 5`, the plan for size 5 is invalid. With
-/// `keeps`, Widgets that are not fragile get a second ConfigMap. With `renames`, the ConfigMap has another key with the
-/// value of the first edition. Tests overwrite this text in the module's bytes before
+/// Widgets with `fragile: true`. Some words have a further effect. With `and kites`, the policy also claims the kind
+/// Kite. With `reads statefulsets`, it reads StatefulSets. With `breaks at 5`, the plan for size 5 is invalid. With
+/// `keeps`, Widgets that are not fragile get a second ConfigMap. With `renames`, the ConfigMap has the key `release`
+/// instead of `edition`, with the value of the first edition. Tests overwrite this text in the module's bytes before
 /// the module becomes a component.
 #[used]
 static EDITION: [u8; 40] = *b"EDITION=1                               ";
@@ -21,7 +21,7 @@ static EDITION: [u8; 40] = *b"EDITION=1                               ";
 #[unsafe(link_section = "kaos:policy")]
 static CONTRACT: [u8; 5] = *b"0.1.0";
 
-/// The number of loop iterations that use a large part of the fuel of a pass.
+/// This number of loop iterations uses a large part of the fuel of a pass.
 const BURNT: u64 = 30_000_000;
 
 const SCHEMA: &str = r#"{"type":"object","additionalProperties":false,"properties":{
@@ -44,8 +44,8 @@ fn text(text: &str) -> String {
     text.to_owned()
 }
 
-/// Returns the text of a field, or `None` without this field. A text search is enough, because the tests choose the
-/// names and values of all fields.
+/// Returns the text of a field, or `None` without this field. A text search is enough instead of a JSON parser, because
+/// the tests choose all names and values of fields.
 fn field<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     let at = json.find(&format!("\"{name}\":"))? + name.len() + 3;
     let rest = &json[at..];

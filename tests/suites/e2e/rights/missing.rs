@@ -111,8 +111,8 @@ fn without_following(rules: &[Value], resource: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_lost_right_to_watch_policies_is_reported_and_missed_packages_are_found() {
-    // A busy machine can need longer than the default lease times to restart the API server. Without its Lease, the
-    // operator would end.
+    // Use long lease times, because a busy machine can need longer than the default times to restart the API server. If
+    // the operator lost its Lease, it would end.
     let patient = "controllerManager.manager.extraArgs={--leader-elect-lease-duration=10m,\
                    --leader-elect-renew-deadline=9m}";
     let release = Release::install(&["--set", patient]).await;

@@ -76,7 +76,7 @@ fn collect(schemas: &Value, path: &str, kinds: &[&str], found: &mut BTreeMap<Str
             continue;
         }
         let mut schema = tidy(&schemas[&name]);
-        // A type of several groups, such as `DeleteOptions`, lists all of its groups. Remove this list.
+        // Remove the list of groups from a type that belongs to several groups, such as `DeleteOptions`.
         if types(&schema).len() > 1
             && let Some(schema) = schema.as_object_mut()
         {
@@ -106,8 +106,8 @@ fn references(node: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// Removes each `default` with a zero value, because Go's generator adds this default to each required field. Also
-/// replaces a list of a single schema with this schema.
+/// Removes each `default` with a zero value, because Kubernetes' generator of schemas adds such a default to each
+/// required field. Also replaces a list of a single schema with this schema.
 fn tidy(node: &Value) -> Value {
     match node {
         Value::Object(fields) => {

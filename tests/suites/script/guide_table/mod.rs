@@ -1,5 +1,5 @@
-//! Checks the table `Rust to JavaScript` of the guide. A script consists of all code in the table's second column, and
-//! answers like a policy with all code in the first column.
+//! Checks the table `Rust to JavaScript` of the guide. The test has a script with all code of the table's second
+//! column, and a policy in Rust with all code of the first column. Both must give the same answers.
 
 mod policy;
 
@@ -38,7 +38,7 @@ fn rows() -> Vec<Row> {
     rows.collect()
 }
 
-/// Puts the code of the table into the script. Fails if the script has no place for a piece of code.
+/// Puts the code of the table into the script. Fails if the script has no «…» for a piece of code.
 fn script() -> String {
     let rows = rows();
     assert!(rows.len() > 10, "the table has only {} rows", rows.len());
@@ -53,7 +53,7 @@ fn script() -> String {
             script = script.replace(&places(start), code);
         }
     }
-    // In the guide, `…` stands for the blocker.
+    // The guide writes `…` instead of a blocker.
     script = script.replace("kaos.waiting(…)", "kaos.waiting(gate)");
     let (_, code) = script.split_once("\nconst ").unwrap();
     assert!(!code.contains(['«', '…']), "the table has no such code: {code}");
@@ -62,7 +62,7 @@ fn script() -> String {
 
 type Answers = (Vec<Need>, Vec<Need>, Result<(Vec<EnvVar>, Result<Plan, Refusal>), Refusal>, Report);
 
-/// Asks all questions of a pass, with these answers to the needs.
+/// Makes all calls of a pass to a policy, with these answers to its needs.
 fn answers(code: &dyn Code, subject: &Subject, found: &[Found]) -> Answers {
     let mut sandbox = code.open(&Limits::default()).unwrap();
     sandbox.begin(subject).unwrap();

@@ -1,4 +1,4 @@
-//! The test's policy in Rust. Its code contains each text of the table's column `Rust`.
+//! The test's policy in Rust. Its code contains each piece of code in the table's column `Rust`.
 
 use kaos_policy_sdk::env::{self, Env};
 use kaos_policy_sdk::plan::Child;

@@ -41,7 +41,7 @@ func MapEnv(of any, subject *kaos.Subject, base []kaos.EnvVar) ([]kaos.EnvVar, k
 	return env, Refusal("MapEnv", err)
 }
 
-// Plan returns the plan, or a refusal. `method` is the policy's method that answered. The message of a panic names it.
+// Plan returns the plan, or a refusal. `method` is the policy's method that answered. A panic names this method.
 func Plan(method string, plan *kaos.Plan, err error) (kaos.Plan, kaos.Refusal) {
 	if refused := Refusal(method, err); refused != nil {
 		return kaos.Plan{}, refused

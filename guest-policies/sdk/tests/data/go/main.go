@@ -1,4 +1,4 @@
-// Writes the result of Go's strategicpatch into every strategic-merge-patch vector of a file:
+// Writes the result of Go's package strategicpatch into each test vector of a file:
 //
 //	cd guest-policies/sdk/tests/data/go && go run . ../strategic-merge.json
 //

@@ -19,7 +19,7 @@ static MESSAGES: LazyLock<BTreeMap<String, Message>> =
 /// The prefix of every body.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// Fields whose message JSON inlines: in JSON, the fields of this message are fields of the enclosing object.
+/// Fields that contain an inlined message. In JSON, the fields of such a message are fields of the enclosing object.
 const INLINE: [&str; 4] = ["handler", "volumeSource", "localObjectReference", "ephemeralContainerCommon"];
 
 /// Reads a body. Returns `None` if the body is damaged or its kind is unknown.

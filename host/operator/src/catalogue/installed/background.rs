@@ -23,7 +23,7 @@ pub(super) enum Stand {
 pub(super) struct Over(CancellationToken, Arc<Notify>);
 
 impl Over {
-    /// Creates a value that cancels `over` and notifies `told` when the value is dropped.
+    /// Creates a value that, when it is dropped, cancels the token `over` and notifies `told`.
     pub(super) fn new(over: CancellationToken, told: Arc<Notify>) -> Self {
         Self(over, told)
     }

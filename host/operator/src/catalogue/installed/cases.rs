@@ -1,6 +1,6 @@
 //! Builds the cases in which the operator tries a revision before the revision serves. A case is a policy with the
-//! settings that the policy would have in a place. The operator needs trials, because Kubernetes may refuse a value
-//! that the schema accepts. The operator and the command line use the same cases.
+//! settings that the policy would have in a place. The check against the schema is not enough, because Kubernetes may
+//! refuse a value that the schema accepts. The operator and the command line use the same cases.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -22,7 +22,7 @@ pub(crate) const SETTINGS_DO_NOT_FIT: &str = "SettingsDoNotFit";
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     policy: Arc<Policy>,
-    /// The settings that apply in the place even without the settings to try.
+    /// The settings that apply in the place already, without the settings to try.
     base: Vec<Layer>,
     /// The settings to try, the weakest first.
     given: Vec<Layer>,
@@ -36,7 +36,8 @@ pub(crate) struct Misfit {
     pub(crate) error: LoadError,
     /// The settings that cause the error.
     pub(crate) cause: Origin,
-    /// Whether the error ends when the running rollouts end: the settings fit the policies that are being rolled out.
+    /// Whether the error ends when the running rollouts end, because the settings fit the policies that are being
+    /// rolled out.
     pub(crate) is_before: bool,
 }
 
@@ -54,8 +55,8 @@ impl Misfit {
 }
 
 impl Unfit {
-    /// Returns the reason and the message for the refusal of a revision. The settings in the policy's own package are
-    /// never the cause, because the gate checked the policy with these settings.
+    /// Returns the reason and the message for the refusal of a revision. The settings in a policy's own package are
+    /// never the cause of an error here, because the gate checked the policy with them.
     pub(crate) fn told_of(self, content: &Content) -> (&'static str, String) {
         match content {
             Content::Policy(..) if self.reason == BAD_SETTINGS => (SETTINGS_DO_NOT_FIT, not_with(&self.message)),
@@ -127,7 +128,7 @@ impl Case {
 }
 
 /// Tries cases. `is_valid` checks that the plans of a policy for its own samples are valid with the given settings.
-/// Ignores an error that also occurs without the settings to try.
+/// Ignores a lasting error that also occurs without the settings to try.
 pub(crate) async fn try_all<F: Future<Output = Result<(), LoadError>>>(
     cases: &[Case],
     is_valid: impl Fn(Arc<Policy>, Vec<Layer>) -> F,
@@ -172,8 +173,8 @@ fn answers_of(arranged: &Arranged) -> impl Iterator<Item = (bool, &Answers)> {
 
 impl RevisionSet {
     /// Returns the cases for a revision, as if the revisions in `serving` were serving. `shared` are the settings for
-    /// the whole cluster. The cases ignore that an older package may have the revision's place, because the older
-    /// package may disappear at any time.
+    /// the whole cluster. If an older package has the revision's place, returns the same cases as if it did not,
+    /// because the older package may disappear at any time.
     pub(crate) fn cases_as_first(
         &mut self,
         name: &str,
@@ -188,10 +189,10 @@ impl RevisionSet {
         Ok(self.cases(name, serving, &arranged?))
     }
 
-    /// Returns the cases for a revision. For settings, returns a case for each policy that the settings name, if the
-    /// policy answers where the settings apply. For a policy, returns a case for each place, with the settings that
-    /// apply in this place. A package of the operator's namespace is never tried with policies and settings that a
-    /// tenant installed in its own namespace.
+    /// Returns the cases for a revision. For settings, returns a case for each place where the settings apply and where
+    /// their policy answers. For a policy, returns a case for each place, with the settings that apply in this place. A
+    /// package of the operator's namespace is never tried with policies and settings that a tenant installed in its own
+    /// namespace.
     pub(crate) fn cases(&self, name: &str, serving: &BTreeSet<String>, arranged: &Arranged) -> Vec<Case> {
         let Some(entry) = self.entries.get(name) else { return Vec::new() };
         let is_local = matches!(entry.reach, Reach::Own(_));
@@ -202,8 +203,8 @@ impl RevisionSet {
         };
         let mut cases = Vec::new();
         for (is_before, answers) in answers_of(arranged) {
-            // Leave out the predecessors of serving policies: predecessors answer only for objects that pin them by
-            // digest.
+            // Leave out the predecessors of serving policies, because a predecessor answers only for objects that pin
+            // it by digest.
             let kinds = answers.in_place().map(|kind| &**kind).chain(answers.pinned().filter(serves));
             for kind in kinds.filter(|kind| kind.revisions().any(|revision| &**revision == name)) {
                 for member in kind.members().iter().filter(|member| is_local || !member.is_local) {

@@ -2,8 +2,8 @@
 //! early when its package is deleted.
 //!
 //! Only one check runs at a time, because one check can take half of the memory. A package of the operator's own
-//! namespace does not wait for packages of other namespaces: the operator interrupts their checks, and starts these
-//! checks again afterwards.
+//! namespace does not wait for packages of other namespaces: the operator interrupts the checks of the other packages,
+//! and starts them again afterwards.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -34,8 +34,8 @@ pub(super) struct Checks {
     server: TargetServer,
     home: String,
     under_way: BTreeMap<String, RunningCheck>,
-    /// Checks that are no longer wanted and have not stopped yet. Each token becomes cancelled when its check has
-    /// stopped.
+    /// One token for each check that is no longer wanted and has not stopped yet. The token is cancelled when the check
+    /// has stopped.
     leaving: Vec<CancellationToken>,
     ended: Arc<Notify>,
 }
@@ -44,7 +44,7 @@ pub(super) struct Checks {
 struct RunningCheck {
     namespace: String,
     ends: CancellationToken,
-    /// Becomes cancelled when the check has stopped, for any reason.
+    /// The token is cancelled when the check has stopped, for any reason.
     over: CancellationToken,
     checked: oneshot::Receiver<(Checked, Duration)>,
     task: JoinHandle<()>,
@@ -119,7 +119,7 @@ impl Checks {
         std::panic::resume_unwind(stopped.try_into_panic().ok()?)
     }
 
-    /// Checks a package at once, and waits for the result.
+    /// Interrupts all running checks, checks a package at once, and waits for the result.
     pub(super) async fn now(&mut self, package: &Package, namespace: &str) -> Checked {
         for other in self.end_all() {
             other.cancelled().await;

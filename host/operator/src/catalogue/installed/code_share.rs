@@ -8,8 +8,8 @@ use kaos_policy::units::bytes;
 
 /// The container's memory divided by this number is the limit for the code of all tenants.
 const SHARE: usize = 4;
-/// The assumed memory of a container without a known limit. A container with more memory gets no larger limits: without
-/// a limit, the downward API reports the memory of the whole node, which the operator must not fill.
+/// The assumed memory of a container without a known limit. This is also the maximum: a container without a limit gets
+/// the memory of the whole node from the downward API, and the operator must not fill the node.
 const UNKNOWN: usize = 1 << 30;
 /// The limit for one namespace is the limit for all tenants together, divided by this number.
 const PART: usize = 2;
@@ -24,7 +24,8 @@ pub struct CodeShare {
     pub tenants: usize,
 }
 
-/// The sizes of the compiled code that the operator already has, without the code of the policy to add.
+/// The sizes of the compiled code that the operator already has in memory, without the code of the policy that it is
+/// about to add.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CodeSum {
     /// The bytes of compiled code in the namespace of the policy.

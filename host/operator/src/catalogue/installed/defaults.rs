@@ -11,8 +11,8 @@ use kaos_policy::{
 
 use crate::package::Package;
 
-/// In the source of a default policy, `config_map` is not the name of a ConfigMap, and begins with this text. No
-/// ConfigMap has a name with a colon, so no package of a user has such a source.
+/// The field `config_map` in the source of a default policy begins with this text, and names no ConfigMap. No ConfigMap
+/// has a name with a colon, so no package of a user has such a source.
 const PREFIX: &str = "default:";
 
 /// A policy that the process loaded at startup, with its package.
@@ -20,7 +20,7 @@ const PREFIX: &str = "default:";
 pub struct DefaultPolicy {
     /// The policy.
     pub policy: Arc<Policy>,
-    /// The package, from which another version of the operator can load the policy.
+    /// The package of the policy. Another version of the operator can load the policy from this package.
     pub package: Arc<Package>,
 }
 

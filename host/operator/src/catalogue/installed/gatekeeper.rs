@@ -43,8 +43,9 @@ struct Inner {
     prepared: Arc<Mutex<PreparedPolicies>>,
 }
 
-/// The policies that this process loaded while another replica held the Lease, by the digests of their packages. A
-/// package gives the same policy whether it comes from a user's ConfigMap or from the stored bytes.
+/// The policies that this process loaded while another replica held the Lease, by the digests of their packages. The
+/// digest suffices as the key, because a user's ConfigMap and the stored bytes of the same package give the same
+/// policy.
 type PreparedPolicies = BTreeMap<Digest, Arc<Policy>>;
 
 /// The resources that a check shares with other work.
@@ -91,8 +92,8 @@ impl Gatekeeper {
         Self(Arc::new(Inner { engine, compiler, cluster, clock: *clock, size: *size, prepared }))
     }
 
-    /// Loads the policy of a package before this process needs it. [`check`](Self::check) returns the loaded policy for
-    /// the same package, once.
+    /// Loads the policy of a package before this process needs it. The first call of [`check`](Self::check) for the
+    /// same package returns the loaded policy.
     pub(super) async fn prepare(&self, package: &Package, share: Share) -> Result<Arc<Policy>, LoadError> {
         let policy = self.load(package, share).await?;
         lock(&self.0.prepared).insert(package.digest(), Arc::clone(&policy));

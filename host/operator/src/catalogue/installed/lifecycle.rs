@@ -1,6 +1,6 @@
 //! Moves revisions from state to state. The operator finds a package, checks and admits the package, and lets it serve.
-//! Later, the operator replaces or quarantines the package's revision. Each round observes the packages and records,
-//! plans the actions that are due, and executes these actions.
+//! Later, another revision replaces the package's revision, or the operator quarantines it. Each round observes the
+//! packages and records, plans the actions that are due, and executes these actions.
 //!
 //! | module | content |
 //! |---|---|
@@ -121,8 +121,8 @@ pub(super) struct Lifecycle {
     /// Tenants' policies that served before this process started. The operator loads them in the background. The value
     /// lists the revisions that are not loaded yet: first the possible fallbacks, then the policy itself.
     loading: BTreeMap<String, VecDeque<String>>,
-    /// Revisions that are being compiled to serve again in place of a quarantined revision. The value is true if no
-    /// policy serves in the place of the quarantined revision until the compilation ends.
+    /// Revisions that the operator compiles so that they can serve again, each in the place of a quarantined revision.
+    /// The value is true if no policy answers in the place of the quarantined revision until the compilation ends.
     restoring: BTreeMap<String, bool>,
     /// The serving revisions and the content of the operator's own ConfigMap at the last swap. The next round compares
     /// these values with the current state to decide whether another swap is needed.
@@ -137,29 +137,29 @@ pub(super) struct Lifecycle {
     checking: BTreeSet<String>,
     /// Revisions that passed the gate and wait for a change outside their own package.
     waiting: BTreeMap<String, Content>,
-    /// Revisions that the operator is trying. The API server confirmed that the operator has the rights for the claims
-    /// of these revisions.
+    /// Revisions for which the API server confirmed that the operator has the rights for their claims. Their trial or
+    /// preview is not finished yet.
     permitted: BTreeSet<String>,
-    /// For each refused or held revision, the revisions and approvals on which the refusal or the hold depended
-    /// when it began. If they change, the operator looks at the revision again.
+    /// For each refused or held revision, the other revisions and the approvals on which the refusal or the hold
+    /// depended when it began. If they change, the operator checks the refused or held revision again.
     refused_under: BTreeMap<String, BTreeSet<String>>,
     /// The serving revisions whose source was deleted.
     without_source: BTreeSet<String>,
     /// For each revision that waits for a change outside its own package, the time of the next attempt.
     due: BTreeMap<String, Instant>,
-    /// The retry annotation that a revision had when the operator last tried to load the revision again. A new value of
-    /// the annotation causes an immediate attempt.
+    /// For each revision, the retry annotation at the last attempt to load the revision again. A new value of the
+    /// annotation causes an immediate attempt.
     tried_for: BTreeMap<String, Option<String>>,
     /// Serving revisions whose stored bytes may be missing, with the package to store again.
     unkept: BTreeMap<String, Arc<Package>>,
     /// The time of the next attempt to store the packages in `unkept`. `None` before the first attempt.
     keep_due: Option<Instant>,
-    /// Revisions whose counts of objects are known: revisions that this process admitted, and revisions whose objects
-    /// all had a pass since this process started.
+    /// Revisions for which this process has counted the objects: revisions that this process admitted, and revisions
+    /// whose objects all had a pass since this process started.
     counted: BTreeSet<String>,
     /// The record that could not be deleted in the last attempt.
     stuck: Option<String>,
-    /// The memory of this process about each open rollout.
+    /// What this process remembers between two looks at the objects of each open rollout.
     rollouts: BTreeMap<String, rollout::RolloutLooks>,
 }
 
@@ -245,8 +245,9 @@ impl Lifecycle {
         (wait, done)
     }
 
-    /// Observes the packages and records, plans the actions that are due, and executes these actions. A step that fails
-    /// does not delay other steps. The next round tries the failed step again.
+    /// Observes the packages and records, plans the actions that are due, and executes these actions. After the
+    /// recorded revisions are restored, a step that fails does not delay other steps. The next round tries the failed
+    /// step again.
     async fn round(&mut self, wait: &mut Option<Duration>) -> Result<(), StepError> {
         let Some(found) = self.observe_packages(wait).await? else { return Ok(()) };
         self.take_up_changes(&found).await;
@@ -260,9 +261,9 @@ impl Lifecycle {
             self.restored = true;
         }
         let planned = self.execute_all(&found, &BTreeMap::new()).await.done;
-        // First serve the policies that served before this process started, then check new packages. On a fresh
-        // cluster, check all new packages first: otherwise passes would apply children by the default policies, and
-        // change these children afterwards.
+        // First let the policies serve that served before this process started, then check new packages. On a cluster
+        // without installed policies, first check all new packages: otherwise passes would apply children by the
+        // default policies, and soon change these children by the new packages.
         let is_fresh = self.installed.is_none() && self.revisions.entries.is_empty();
         let goes_on = begins && (found.is_empty() || !is_fresh);
         let went_on = if goes_on { self.serve().await } else { Ok(()) };
@@ -275,7 +276,8 @@ impl Lifecycle {
         let judged = self.execute_all(&found, &failed).await;
         // Load revisions after all other steps, because a load takes time.
         let late = Box::pin(self.load_late(&found)).await;
-        // While a predecessor cannot be restored, do not swap: the policies that serve now keep serving.
+        // If the predecessor of a quarantined revision could not be restored, do not swap: the policies that serve now
+        // keep serving.
         let served = if judged.lacks_predecessor { Ok(()) } else { self.serve().await };
         let recording = self.record_defaults().await;
         if self.loading.is_empty() {
@@ -284,7 +286,8 @@ impl Lifecycle {
         let tidied = self.tidy(&found).await;
         self.count(&found).await;
         let budgets = self.note_budgets().await;
-        // Only a later process needs the stored bytes, so no step waits if the write of these bytes fails.
+        // Only a later process needs the stored bytes. So if the write of these bytes fails, no other step waits for
+        // it.
         let kept = [self.keep_again().await, self.keep_last_good().await];
         let restoration = self.next_restoration(&found);
         *wait = [due, late, rolled.wait, recording, restoration, budgets].into_iter().chain(kept).flatten().min();
@@ -328,9 +331,9 @@ impl Lifecycle {
     }
 
     /// Returns whether the policies of the process can serve without the records. A cluster without installed policies
-    /// does not need the PolicyRevision CRD. But if records can exist, another version of the operator may have
-    /// recorded other default policies. So the policies then wait for the records, unless the operator cannot read the
-    /// records and the default policies serve at once.
+    /// does not need the PolicyRevision CRD. With this CRD, another version of the operator may have recorded other
+    /// default policies, so the default policies wait for the records. The exception is an operator that must not read
+    /// the records and whose default policies serve at once.
     fn needs_no_records(&self) -> bool {
         let can_serve = self.defaults.serve_at_once() && self.records.are_forbidden();
         self.defaults.are_none() || self.records.are_unserved() || can_serve
@@ -369,7 +372,8 @@ impl Lifecycle {
         });
         let config = self.config();
         if self.restored && self.looked_under != config {
-            // After each change of the ConfigMap, retry every waiting revision once: it may wait for settings that fit.
+            // After each change of the operator's own ConfigMap, retry every waiting revision once, because the new
+            // settings may fit the revision.
             self.due.clear();
         }
         self.looked_under = config;

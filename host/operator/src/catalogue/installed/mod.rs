@@ -1,9 +1,9 @@
 //! Installs the policies that users add while the operator runs. The operator finds a policy in a ConfigMap, checks it
-//! at the gate, and lets it serve. If the policy fails, the operator stops it.
+//! at the gate, and lets it serve. If the policy fails on several objects, the operator stops it.
 //!
-//! One task takes all steps one after another, except checks, trials and questions, which run in the background. The
-//! task does not delay passes. The task is level-triggered: in each round, it compares the packages with its own
-//! records and takes the next step.
+//! One task takes all steps one after another, except checks, trials and questions, which run in the background. Passes
+//! do not wait for this task. The task is level-triggered: in each round, it compares the packages with its own records
+//! and takes the next step.
 //!
 //! | module | content |
 //! |---|---|
@@ -107,7 +107,8 @@ pub(crate) async fn run(tools: Tools, installing: Installing, stop: Cancellation
                 Err(error) => {
                     failures = failures.saturating_add(1);
                     let full = BACKOFF.full(failures);
-                    // Retry earlier if another step is due earlier: the failed step must not delay the other step.
+                    // Start the next round earlier if another step is due earlier, so that the failed step does not
+                    // delay the other step.
                     let wait = due.map_or(full, |due| due.clamp(BACKOFF.first, full));
                     tracing::warn!(%error, "policy lifecycle step failed; retrying in {wait:?}");
                     catalogue.waits_for(error.to_string());

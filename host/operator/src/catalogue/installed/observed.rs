@@ -6,7 +6,7 @@ use kaos_crds::{Condition, PolicyRevisionStatus, PolicyRollout, RevisionState};
 
 use crate::status::conditions::{RECONCILING, STALLED};
 
-/// The status reason of an active revision that does not answer now.
+/// The status reason of an active or yielding revision that does not answer, because the operator cannot load it.
 pub(crate) const NOT_LOADED: &str = "NotLoaded";
 
 /// The status reason of a package that waits for the end of another rollout.
@@ -19,19 +19,20 @@ pub(crate) const ROLLOUT_PAUSED: &str = "RolloutPaused";
 pub(crate) const OLD_DEFINITION: &str = "the definition of PolicyRevision in the cluster is older than the operator, so \
     the operator cannot record a rollout: apply the operator's definitions";
 
-/// The reason of a pause or of a wait because the revision that serves cannot be loaded.
+/// The reason of a rollout that pauses or cannot begin, because the revision that served before cannot be loaded.
 pub(super) const PREDECESSOR_MISSING: &str = "PredecessorMissing";
 
 /// The reason of a pause by a person.
 pub(super) const PAUSED_BY_PERSON: &str = "PausedByPerson";
 
-/// The reason of a pause because a comparison with other objects is impossible.
+/// The reason of a pause because there are no other objects with which the operator could compare the harmed objects.
 pub(super) const NOTHING_TO_COMPARE: &str = "NothingToCompare";
 
-/// The reason of a pause because users can have caused the harm.
+/// The reason of a pause because the users of the harmed objects can have caused the harm.
 pub(super) const FEW_HARMED: &str = "FewHarmed";
 
-/// The reasons for pauses that only a person can end. All other pauses end by themselves.
+/// The reasons for pauses that usually last until a person acts, although the operator also ends them when the reason
+/// is gone. All other pauses are expected to end by themselves.
 const ASKS_FOR_PERSON: [&str; 4] = [PAUSED_BY_PERSON, PREDECESSOR_MISSING, FEW_HARMED, NOTHING_TO_COMPARE];
 
 /// Adds the conditions and the observed generation to a status. Keeps the time of a condition that does not change.
@@ -48,11 +49,11 @@ pub(super) enum Definition {
     Current,
     /// The definition has no budgets.
     WithoutBudgets,
-    /// The definition has no rollouts, and no state for them.
+    /// The definition also lacks rollouts, and the state `Yielding`.
     WithoutRollouts,
-    /// The definition has neither effects nor approvals, and no states for them.
+    /// The definition also lacks effects, approvals, and the states for them.
     WithoutPreviews,
-    /// The definition also has no conditions.
+    /// The definition also lacks conditions.
     WithoutConditions,
 }
 
@@ -72,8 +73,8 @@ impl Definition {
         matches!(self, Self::Current | Self::WithoutBudgets)
     }
 
-    /// Returns the status as this definition allows it. If the definition has no effects, a later process computes the
-    /// effect of the revision again.
+    /// Returns the status without the fields and states that this definition lacks. If it lacks effects, the next
+    /// process computes the effect of the revision again.
     pub(super) fn allowed(self, status: &PolicyRevisionStatus) -> PolicyRevisionStatus {
         let mut allowed = status.clone();
         if self == Self::Current {
@@ -114,7 +115,8 @@ fn of_state(status: &PolicyRevisionStatus) -> Option<&'static str> {
         RevisionState::Active => match status.open_rollout() {
             _ if status.reason.as_deref() == Some(NOT_LOADED) => Some(STALLED),
             None => None,
-            // Only a person can end this pause. `Stalled` tells tools such as Flux that they must not wait any longer.
+            // This pause usually lasts until a person acts. `Stalled` tells tools such as Flux that they must not wait
+            // any longer.
             Some(PolicyRollout { paused: Some(paused), .. }) if ASKS_FOR_PERSON.contains(&&*paused.reason) => {
                 Some(STALLED)
             }

@@ -11,8 +11,9 @@ pub(super) const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), max
 /// cause, and refuses the package.
 pub(super) const ATTEMPTS: i64 = 3;
 
-/// The delay before the operator looks again at a problem that only a user can solve.
+/// The delay before the operator retries a step that failed for a reason that only a user can remove.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
-/// The delays between attempts to load a policy. An attempt can take a processor for minutes.
+/// The delays between attempts to load a policy. They are long, because an attempt can keep a processor busy for
+/// minutes.
 pub(super) const LOAD_BACKOFF: Backoff = Backoff { first: LOOK_AGAIN, max: Duration::from_hours(1) };

@@ -12,7 +12,7 @@ use crate::catalogue::{Replaced, Snapshot};
 
 /// Computes the effect of a proposal on the objects of the cluster.
 pub(crate) trait Previewer: Send + Sync {
-    /// Computes an effect. Writes nothing.
+    /// Computes an effect, without a write to the cluster.
     fn preview(&self, proposal: Proposal) -> BoxFuture<'static, EffectOfProposal>;
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Proposal {
     pub(crate) replaces: Option<String>,
     /// The other revisions that would start to serve together with the candidate.
     pub(crate) together: Vec<String>,
-    /// The digest of the policies that the candidates replace, and of the candidates.
+    /// The digest of the candidates and of the policies that they replace.
     pub(crate) basis: String,
 }
 
@@ -34,12 +34,12 @@ pub(crate) struct Proposal {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EffectOfProposal {
     pub(crate) preview: PolicyPreview,
-    /// The frozen paths that change, with the number of objects whose children change there.
+    /// The paths of `frozen` at which children change, each with the number of objects whose children change there.
     pub(crate) frozen_changes: Vec<(String, u64)>,
 }
 
-/// The facts on which an effect depends: the policies that the candidates replace, the candidates, and the frozen
-/// paths. Another effect is needed only if these facts change.
+/// The facts on which an effect depends: the candidates, the policies that they replace, and the paths that must not
+/// change. If these facts change, the operator must compute the effect again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Basis {
     pub(super) replaced: Vec<Replaced>,

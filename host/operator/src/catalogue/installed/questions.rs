@@ -11,12 +11,12 @@ use super::{
     rights::{WantedRights, missing},
 };
 
-/// The maximum number of concurrent questions for all policies of tenants: one question for each namespace. The same
-/// limit applies separately to the policies of the operator's own namespace, so that the owner's policies do not wait
-/// for tenants.
+/// The maximum number of concurrent questions for all policies of tenants together. Each question concerns one
+/// namespace. The same limit applies separately to the policies of the operator's own namespace, so that the owner's
+/// policies do not wait for tenants.
 const AT_ONCE: usize = 8;
 
-/// The missing rights, each as a text.
+/// The answer: the missing rights, each as a text, or an error.
 pub(super) type Missing = Result<Vec<String>, StepError>;
 
 /// The questions that are running or answered.

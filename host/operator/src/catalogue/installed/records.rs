@@ -1,9 +1,9 @@
 //! Reads and writes PolicyRevisions, the records of revisions. The operator records the state of a revision before it
 //! acts on this state.
 //!
-//! Only the operator writes the status, so the operator knows the status without reading the records again. The watch
-//! reports the changes of users: users annotate a PolicyRevision to request another attempt, or delete the
-//! PolicyRevision.
+//! Only the operator writes the status, so it uses its own copy of the status and does not read the records again.
+//! Users annotate a PolicyRevision, for example to request another attempt, or delete it. The watch reports these
+//! changes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -39,8 +39,8 @@ pub(crate) const RETRY: &str = "kaos.tools/retry";
 /// policy makes sure that the user has the right to approve, and that the name is their own.
 pub(crate) const APPROVED_BY: &str = "kaos.tools/approved-by";
 
-/// The annotation that says which hold a person approves: the value of `status.since` that the person saw. Without it,
-/// an old approval would also count when the operator holds the same revision again.
+/// The annotation that says which hold a person approves: the value of `status.since` that the person saw. Without this
+/// annotation, an old approval would also count when the operator holds the same revision again.
 pub(crate) const APPROVED_FOR: &str = "kaos.tools/approved-for";
 
 /// The annotation with which a person steers a rollout: `pause`, `resume`, `promote` or `return`. The chart's admission
@@ -50,8 +50,8 @@ pub(crate) const ROLLOUT: &str = "kaos.tools/rollout";
 /// The annotation with the name of the person who steers a rollout.
 pub(crate) const ROLLOUT_BY: &str = "kaos.tools/rollout-by";
 
-/// The annotation that identifies a request about a rollout: the start of the rollout, and the number of the request.
-/// The operator handles each request once, and ignores requests about earlier rollouts.
+/// The annotation that identifies a request about a rollout: its value is the start of the rollout, and the number of
+/// the request. The operator handles each request once, and ignores requests about earlier rollouts.
 pub(crate) const ROLLOUT_FOR: &str = "kaos.tools/rollout-for";
 
 /// Returns the command with which a user requests another attempt. `last` is the last value of the annotation. The
@@ -67,7 +67,8 @@ pub(super) const MANAGER: &str = "kaos-operator-policies";
 /// A PolicyRevision.
 pub(crate) type Revision = Object<PolicyRevisionSpec, PolicyRevisionStatus>;
 
-/// The PolicyRevisions, with the content that the operator wrote last.
+/// The PolicyRevisions: the operator's own copy, with the content that it wrote last, and the watch on the objects in
+/// the cluster.
 pub(super) struct Records {
     api: Api<Revision>,
     seen: Store<Revision>,
@@ -81,9 +82,9 @@ pub(super) struct Records {
     owed: BTreeMap<String, StepError>,
     confirmed: BTreeSet<String>,
     opened: bool,
-    /// Records without conditions in their status, which an earlier version of the operator wrote.
+    /// Records that an earlier version of the operator wrote, whose status still lacks the conditions.
     unobserved: BTreeSet<String>,
-    /// The definition in the cluster, which can be from an earlier version of the operator.
+    /// The version of PolicyRevision's definition in the cluster. It can be older than the operator.
     definition: Definition,
     followed: Arc<ForeignWatch>,
     _watches: JoinSet<()>,
@@ -146,8 +147,8 @@ impl Records {
         self.followed.is_forbidden()
     }
 
-    /// Returns the records as the watch reports them. A replica without the Lease writes no records, so these records
-    /// are all that it needs.
+    /// Returns the records as the watch reports them, without the operator's own copy. This suffices for a replica
+    /// without the Lease, which writes no records.
     pub(super) fn seen(&self) -> BTreeMap<String, Arc<Revision>> {
         let named = |revision: Arc<Revision>| (revision.metadata.name.clone().unwrap_or_default(), revision);
         self.seen.state().into_iter().map(named).collect()
@@ -164,8 +165,8 @@ impl Records {
             let unobserved = self.book.iter().filter(|(_, revision)| is_unobserved(revision));
             self.unobserved = unobserved.map(|(name, _)| name.clone()).collect();
         }
-        // If the watch reported a record earlier and no longer contains the record, a user deleted it. A record that
-        // the watch never reported may just be new.
+        // If the watch reported a record earlier and no longer contains it, a user deleted it. Keep a record that the
+        // watch never reported, because it may be new.
         let is_gone = |name: &&String| !seen.contains_key(*name) && self.confirmed.contains(*name);
         for (name, revision) in self.book.iter().filter(|(name, _)| is_gone(name)) {
             self.deleted.entry(name.clone()).or_insert_with(|| revision.clone());
@@ -190,12 +191,12 @@ impl Records {
         self.book.remove(name);
     }
 
-    /// Creates a record again after a user deleted it. Returns whether the record exists now. While the record does not
-    /// exist, the operator uses its copy of the record.
+    /// Creates a record again after a user deleted it. Returns whether the record exists now. If the write fails, the
+    /// operator continues to use its own copy of the record.
     pub(super) async fn write_again(&mut self, name: &str) -> Result<bool, StepError> {
         let Some(mut deleted) = self.deleted.get(name).cloned() else { return Ok(false) };
-        // The new record has no annotations. So if a user sets the retry annotation to an old value, this value is a
-        // new request.
+        // The new record has no annotations. So also forget the last retry request: if a user sets the retry annotation
+        // to an old value, this is a new request.
         deleted.metadata.annotations = None;
         if let Some(status) = &mut deleted.status {
             status.retried = None;
@@ -251,8 +252,9 @@ impl Records {
         Ok(())
     }
 
-    /// Writes a status if it differs from the recorded status. Returns whether the record now has this status, which is
-    /// false if a user deleted the record. Fails if the definition in the cluster cannot record the revision's rollout.
+    /// Writes a status if it differs from the recorded status. Returns true if the record now has this status, and
+    /// false if a user deleted the record. Returns an error if the definition in the cluster has no field for the
+    /// revision's rollout.
     pub(super) async fn write(&mut self, name: &str, status: PolicyRevisionStatus) -> Result<bool, StepError> {
         let status = self.completed(name, status);
         let Some(known) = self.book.get_mut(name) else { return Ok(false) };
@@ -260,7 +262,7 @@ impl Records {
             return Ok(true);
         }
         let what = || format!("write the status of PolicyRevision {name}");
-        // If the record lacked the rollout, the next process would let the revision serve all objects at once.
+        // Do not write a record without its rollout: the next process would let the revision serve all objects at once.
         let is_lossy = |definition: Definition| !definition.has_rollouts() && status.open_rollout().is_some();
         let old = || StepError { what: what(), message: OLD_DEFINITION.to_owned(), is_answered: true };
         if is_lossy(self.definition) {
@@ -304,7 +306,7 @@ impl Records {
         }
     }
 
-    /// Adds the conditions that follow from the state.
+    /// Adds the conditions and the observed generation that follow from the state.
     fn completed(&self, name: &str, status: PolicyRevisionStatus) -> PolicyRevisionStatus {
         let generation = self.get(name).and_then(|revision| revision.metadata.generation);
         observed(status, generation.unwrap_or(1))
@@ -314,8 +316,8 @@ impl Records {
     /// record. A later process can compute the status again. Returns whether the record exists.
     pub(super) async fn write_or_owe(&mut self, name: &str, status: PolicyRevisionStatus) -> bool {
         let status = self.completed(name, status);
-        // If the API server did not answer an earlier write, do not send this write: each record would wait for the
-        // timeout.
+        // If the API server did not answer an earlier write, do not send this write: otherwise the operator would wait
+        // for the timeout once for each record.
         let silent = self.owed.values().find(|error| !error.is_answered).cloned();
         let written = match silent {
             Some(error) if self.get(name).is_some() && self.status(name) != status => Err(error),
@@ -356,7 +358,7 @@ impl Records {
         self.definition.has_rollouts()
     }
 
-    /// Returns an error while a status is not written yet.
+    /// Returns the error of the last write of a status that is still not written, or `Ok` if all statuses are written.
     pub(super) fn settled(&self) -> Result<(), StepError> {
         self.owed.values().next().cloned().map_or(Ok(()), Err)
     }
@@ -380,7 +382,7 @@ pub(super) fn kinds_of(status: &PolicyRevisionStatus) -> impl Iterator<Item = Re
     kinds.map(|(api_version, kind)| ResourceType::new(api_version, kind))
 }
 
-/// Returns whether the record says that an active revision was not loaded.
+/// Returns whether the record says that the operator could not load the revision.
 pub(super) fn was_not_loaded(revision: &Revision) -> bool {
     revision.status.as_ref().and_then(|status| status.reason.as_deref()) == Some(NOT_LOADED)
 }

@@ -162,10 +162,10 @@ impl RevisionSet {
         self.arrange_with(None, serving, shared)
     }
 
-    /// Computes the policy table as `arrange` does, while `candidate` is about to be admitted. A tenant must not affect
-    /// the whole cluster. So if a tenant's revision cannot serve together with a revision for other namespaces, the
-    /// tenant's revision does not serve. A predecessor replaces a lost revision only if the predecessor can serve
-    /// together with all other revisions.
+    /// Computes the policy table as [`arrange`](Self::arrange) does, while the revision `candidate` is about to be
+    /// admitted. If a tenant's revision cannot serve together with the other revisions, the tenant's revision does not
+    /// serve, because a tenant must not affect the whole cluster. A predecessor replaces a lost revision only if the
+    /// predecessor can serve together with all other revisions.
     pub(crate) fn arrange_with(
         &self,
         candidate: Option<&str>,
@@ -186,7 +186,8 @@ impl RevisionSet {
     ) -> Result<Arranged, Unfit> {
         let mut left = serving.clone();
         let mut gave_way: BTreeMap<Arc<str>, Conflict> = BTreeMap::new();
-        // Lost revisions without a replacement: their predecessors cannot serve together with the other revisions.
+        // The lost revisions that no predecessor replaces, because their predecessors cannot serve together with the
+        // other revisions.
         let mut bare: BTreeSet<String> = BTreeSet::new();
         loop {
             let mut arranged = self.arrange_all(&left, &bare, shared);
@@ -195,8 +196,8 @@ impl RevisionSet {
                 arranged.conflicts.extend(gave_way);
                 return Ok(arranged);
             };
-            // Of the tenants' revisions that are part of the problem, the youngest does not serve. If the candidate is
-            // one of these revisions, the operator refuses the candidate.
+            // If tenants' revisions are part of the problem, the youngest of them does not serve. If the candidate is
+            // one of them, the operator refuses the candidate instead.
             if unfit.local.iter().any(|local| candidate == Some(&**local)) {
                 return Err(unfit);
             }
@@ -210,8 +211,8 @@ impl RevisionSet {
                 gave_way.insert(Arc::clone(local), Conflict { reason: unfit.reason, message });
                 continue;
             }
-            // Only a predecessor can be the cause: the operator admitted the predecessor under earlier settings, and
-            // the current settings may not fit the predecessor.
+            // The only other possible cause is the predecessor of a lost revision: the operator admitted it under
+            // earlier settings, and it may not fit the current settings.
             let blamed: Vec<String> = match youngest {
                 Some(local) => self.stood_in_for(&left, &bare, |revision| revision == local),
                 None => self.stood_in_for(&left, &bare, |revision| unfit.concerned.contains(revision)),
@@ -226,7 +227,7 @@ impl RevisionSet {
         }
     }
 
-    /// Returns the lost revisions that a predecessor replaces. Skips a lost revision if `is_one` selects none of its
+    /// Returns the lost revisions that a predecessor replaces, if the function `is_one` returns true for one of their
     /// predecessors.
     fn stood_in_for(
         &self,
@@ -252,8 +253,8 @@ impl RevisionSet {
     ) -> Arranged {
         let (mut offers, mut given): (Vec<Offer>, Vec<Given>) = (Vec::new(), Vec::new());
         for (name, entry) in serving.iter().filter_map(|name| self.entries.get_key_value(name)) {
-            // The predecessor of a lost revision takes only the place of that revision. A predecessor that itself
-            // serves gets no second place.
+            // The predecessor of a lost revision answers only in the place of that revision. If the predecessor already
+            // serves in a place of its own, it does not get the place of the lost revision.
             let is_lost = entry.content.is_lost();
             let answers = |revision: &str| !is_lost || (!bare.contains(name) && !serving.contains(revision));
             let is_its_own = |offer: &Offer| match &entry.content {
@@ -306,9 +307,9 @@ impl RevisionSet {
         entries.filter_map(missed).collect()
     }
 
-    /// If a policy waits for a place that an older, lost revision still has, returns a message about it. The record of
-    /// a lost revision does not say whether the revision is an overlay. The operator assumes an overlay only if the
-    /// predecessor is an overlay.
+    /// Returns the conflict of a policy with an older, lost revision that still has the place. Returns `None` without
+    /// such a revision. The record of a lost revision does not say whether the revision is an overlay. The operator
+    /// assumes an overlay only if the predecessor is an overlay.
     pub(super) fn kept_out(&self, entry: &AdmittedRevision, serving: &BTreeSet<String>) -> Option<Conflict> {
         let is_overlay = |policy: &Policy| policy.world() == World::Overlay;
         let Content::Policy(policy, _) = &entry.content else { return None };
@@ -333,8 +334,8 @@ impl RevisionSet {
         })
     }
 
-    /// Returns whether the namespace of this revision has a revision that could not be loaded yet. Until that revision
-    /// is loaded, the operator cannot decide which revisions serve in the namespace.
+    /// Returns whether another revision of a tenant's namespace could not be loaded yet. Until that revision is loaded,
+    /// the operator cannot decide which revisions serve in the namespace.
     pub(super) fn is_open(&self, name: &str, serving: &BTreeSet<String>) -> bool {
         let Some(entry) = self.entries.get(name) else { return false };
         matches!(entry.reach, Reach::Own(_)) && self.unloaded(serving).any(|(_, other)| other.reach == entry.reach)

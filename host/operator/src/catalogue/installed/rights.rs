@@ -1,8 +1,8 @@
 //! Asks the API server whether the operator has the rights for a policy's claims, with one question for each namespace.
 //!
-//! An API server can be unable to list all RBAC rules for a namespace, for example because a webhook takes part in the
-//! decision. If the list is incomplete, the API server says so, and the operator asks about each right separately. The
-//! webhook may also deny a right in the list.
+//! Some API servers cannot list all rights in a namespace, for example because a webhook also authorizes requests. If
+//! the list is incomplete, the API server says so, and the operator asks about each right separately. Not even a
+//! complete list is certain, because the webhook may deny a right in the list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,8 @@ use crate::rbac::{Duties, Rule, claimed, rules};
 const NAMED: usize = 16;
 /// The maximum number of concurrent questions for one policy: one question for each namespace.
 const AT_ONCE: usize = 8;
-/// No namespace has this name, so the answer contains only RBAC rules that apply in every namespace.
+/// The namespace for a question about all namespaces. No namespace has this name, so the answer contains only RBAC
+/// rules that apply in every namespace.
 const EVERYWHERE: &str = "*";
 
 /// Rights that a policy needs in one namespace, or in all namespaces.

@@ -33,7 +33,7 @@ impl EffectLimits {
         Self { operator: operator.clone(), packages }
     }
 
-    /// Returns whether there are no limits, so that no effect has to be known.
+    /// Returns whether there are no limits, so that packages can serve before their effect is known.
     pub(super) fn are_none(&self) -> bool {
         self.operator.is_open() && self.packages.is_empty()
     }
@@ -50,7 +50,8 @@ impl EffectLimits {
         frozen
     }
 
-    /// Returns the limits as text. The operator looks at a held package again if this text changes.
+    /// Returns the limits as text. The operator compares the effect of a held package with the limits again if this
+    /// text changes.
     pub(super) fn text(&self) -> String {
         json!({"operator": self.operator, "packages": self.packages}).to_string()
     }

@@ -1,6 +1,6 @@
-//! Tries settings on the samples of the policies that the settings affect. The operator needs trials, because
-//! Kubernetes may refuse a value that the schema accepts. All trials run in the background. For all tenants together,
-//! only one trial runs at a time.
+//! Tries settings on the samples of the policies that the settings affect. The check against the schema is not enough,
+//! because Kubernetes may refuse a value that the schema accepts. All trials run in the background. Of the trials for
+//! tenants, only one runs at a time.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -32,8 +32,8 @@ pub(super) struct SettingsTrials {
     background: Background<(Tried, Duration)>,
 }
 
-/// The number of trial results that this process keeps for each revision. The operator can try a policy with active
-/// settings, and with settings that wait for this policy.
+/// The number of trial results that this process keeps for each revision. There can be two results, because the
+/// operator can try a policy with the active settings, and with settings that wait for this policy.
 const KEPT: usize = 2;
 
 struct RunningTrial {

@@ -39,7 +39,7 @@ pub(super) struct Found {
     pub(super) source: PolicySource,
     pub(super) age: Age,
     /// The content of the package. `None` while the operator cannot read the content. The package still exists, so its
-    /// revision keeps serving.
+    /// serving revision keeps serving.
     pub(super) held: Option<Held>,
 }
 
@@ -56,9 +56,9 @@ pub(super) fn held_now<'a>(revision: &PolicyRevisionSpec, found: &'a [Found]) ->
     held.find(|held| held.digest.to_string() == revision.package_digest)?.package.as_ref().ok()
 }
 
-/// The maximum number of packages in a namespace other than the operator's. The reason for a limit: the operator stores
-/// the bytes of serving revisions in its own namespace, where the tenant's quota does not apply. The operator refuses
-/// the first package above the maximum with a message, and ignores all further packages.
+/// The maximum number of packages in a namespace other than the operator's. The limit is needed because the operator
+/// stores the bytes of serving revisions in its own namespace, where the tenant's quota does not apply. The operator
+/// refuses the first package above the maximum with a message, and ignores all further packages.
 pub(super) const MAX_PACKAGES: usize = 16;
 /// The page size for listing ConfigMaps of other namespaces. Annotations can make the metadata of a ConfigMap as large
 /// as its data.
@@ -77,7 +77,7 @@ pub(super) struct Sources {
 }
 
 /// Starts a watch that trims each object with `trim` and stores the result. The watch ends when `watches` is dropped.
-/// After an error, the watch lists all objects again. The result of the list shows whether the watch works.
+/// After an error, the watch lists all objects again, so that the result shows at once whether the watch works again.
 pub(super) fn keep<K>(
     api: Api<K>,
     config: watcher::Config,
@@ -96,7 +96,8 @@ where
     let changed = Arc::clone(changed);
     let backoff = watcher::DefaultBackoff::default();
     let until_error = move || {
-        // After an error, open a new watch, because the old watch reports nothing until an object changes.
+        // After an error, open a new watch, which lists at once. The old watch would show that it works again only when
+        // an object changes.
         let open = Some(Box::pin(watcher(api.clone(), config.clone())));
         stream::unfold(open, async |open| {
             let mut open = open?;
@@ -111,7 +112,7 @@ where
         let mut events = std::pin::pin!(events);
         while let Some(event) = events.next().await {
             match event {
-                // The list is still incomplete, so the store is incomplete too.
+                // Do nothing before the list is complete, because the store is still incomplete too.
                 Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
                 Ok(_) => {
                     beside.follows();
@@ -121,8 +122,8 @@ where
                     let code = watch_status(&error);
                     let error = followed.describe(&error);
                     beside.broke(code, &error);
-                    // Wake the lifecycle: if the API server does not serve the type, the lifecycle must not wait for
-                    // the first list.
+                    // Wake the lifecycle, which waits for the first list: if the API server does not serve the type,
+                    // there will be no list.
                     changed.notify_one();
                     tracing::warn!(error, "watch on policies failed; reopening it");
                 }

@@ -1,8 +1,9 @@
 //! Keeps the policies of recorded revisions loaded while another replica holds the Lease. Loading a policy compiles its
-//! component, which takes most of the time between the takeover and the first pass.
+//! component. Without this preparation, compilations would take most of the time between the takeover of the Lease and
+//! the first pass.
 //!
-//! This task only reads. The lifecycle, which writes, starts when the replica holds the Lease. The lifecycle reads all
-//! packages and records again, and takes a loaded policy only for exactly the same package.
+//! This task writes nothing. The lifecycle, which writes, starts when the replica holds the Lease. It reads all
+//! packages and records again, and uses a loaded policy only if the package is exactly the same.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,13 +26,14 @@ use super::{
 };
 use crate::server::TargetServer;
 
-/// The delay between a change and the next look. A rollout changes several records at once.
+/// The delay between a change of a record and the next round, because a rollout changes several records at once.
 const CROWD: Duration = Duration::from_secs(1);
 
 /// A package that the standby loads, or could not load.
 struct Loaded {
     package: Digest,
-    /// `None` if the policy could not be loaded. The lifecycle finds out why, and records the reason.
+    /// `None` if the policy could not be loaded. The lifecycle later finds out why the load failed, and records the
+    /// reason.
     policy: Option<Arc<Policy>>,
 }
 
@@ -44,8 +46,8 @@ struct Standby<'a> {
     loaded: BTreeMap<String, Loaded>,
 }
 
-/// Keeps the policies of recorded revisions loaded. Calls `tell` first with the policies of the process, and after each
-/// change with all policies. Never ends.
+/// Keeps the policies of recorded revisions loaded. Calls the function `tell` with the policies of the process at
+/// first, and after each change with all loaded policies. Never ends.
 pub(crate) async fn stand_by(tools: Tools, installing: &Installing, tell: impl Fn(&[Arc<Policy>])) -> Infallible {
     let home = tools.duties.operator_namespace.clone();
     let own: Vec<Arc<Policy>> = installing.own.iter().map(|offer| Arc::clone(&offer.member.policy)).collect();
@@ -81,7 +83,7 @@ impl Standby<'_> {
         self.loaded.retain(|name, _| wanted.contains(name));
         let mut changed = self.loaded.len() != before;
         for name in &wanted {
-            // A package without a component only has settings, and there is nothing to compile.
+            // Skip a package without a component: it contains only settings, so there is nothing to compile.
             let Some(revision) = records.get(name).filter(|revision| revision.spec.digest.is_some()) else { continue };
             // `loaded` also contains failed attempts, so none of them is repeated. Another package gets another record.
             if !self.loaded.contains_key(name) && self.load(name, revision, found).await {
@@ -93,7 +95,7 @@ impl Standby<'_> {
         changed
     }
 
-    /// Loads the policy of one revision. Returns whether the attempt ended: otherwise the next look tries again.
+    /// Loads the policy of one revision. Returns whether the attempt ended. If it did not, the next round tries again.
     async fn load(&mut self, name: &str, revision: &Revision, found: &[Found]) -> bool {
         let package = match held_now(&revision.spec, found) {
             Some(package) => Some(Arc::clone(package)),

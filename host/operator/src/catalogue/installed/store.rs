@@ -14,7 +14,8 @@ use crate::package::{self, Package};
 /// the package.
 pub(super) const LABEL: &str = "kaos.tools/policy-revision";
 
-/// The name of a ConfigMap that the operator needs for the stored bytes and that does not belong to the revision.
+/// The error if a ConfigMap that does not belong to the revision already has a name that the stored bytes need. The
+/// value is this name.
 #[derive(Debug)]
 pub(super) struct Taken(pub(super) String);
 
@@ -63,7 +64,7 @@ impl Store {
         Ok(Ok(()))
     }
 
-    /// Returns whether ConfigMaps contain the bytes of a revision, and stay when another revision is deleted.
+    /// Returns whether the bytes of a revision are stored in ConfigMaps that exist until this revision is deleted.
     pub(super) async fn keeps(&self, revision: &Revision) -> Result<bool, StepError> {
         let Some(index) = self.index_of(revision).await? else { return Ok(false) };
         Ok(stays_with(&index, revision.metadata.uid.as_deref()) && self.unpack(revision, &index).await?.is_some())
@@ -89,7 +90,8 @@ impl Store {
 
     async fn unpack(&self, revision: &Revision, index: &ConfigMap) -> Result<Option<Package>, StepError> {
         let package = package::unpack_reading(index, |name| async move { self.get(&name).await }).await?.ok();
-        // Check the digest: users who can write ConfigMaps in this namespace must not decide which code runs.
+        // Compare the digest with the record, so that users who can write ConfigMaps in this namespace cannot change
+        // which code runs.
         Ok(package.filter(|package| package.digest().to_string() == revision.spec.package_digest))
     }
 
@@ -102,7 +104,7 @@ impl Store {
     }
 }
 
-/// Returns whether a ConfigMap stays as long as the revision with this UID exists. A ConfigMap without an owner also
+/// Returns whether a ConfigMap exists until the revision with this UID is deleted. A ConfigMap without an owner also
 /// stays: a user deleted its revision with `--cascade=orphan`.
 fn stays_with(config_map: &ConfigMap, uid: Option<&str>) -> bool {
     owner(config_map).is_none() || owner(config_map) == uid

@@ -1,8 +1,8 @@
 //! Chooses the namespace whose package is checked next. A check uses processors for up to half a minute, and only one
 //! check runs at a time. Packages of the operator's namespace come first. From all other namespaces together, each
 //! round checks only one package. These namespaces take turns by the total time of their checks. A namespace with slow
-//! packages waits until the other namespaces have used the same time. So a package of one tenant delays other tenants
-//! by at most one check.
+//! packages waits until the checks of the other namespaces took the same time in total. So a package of one tenant
+//! delays other tenants by at most one check.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,8 +17,8 @@ pub(super) struct TenantFairness {
     home: String,
     rounds: u64,
     had: BTreeMap<String, Had>,
-    /// The total time of the namespace with the last turn, at the start of that turn. The operator treats a namespace
-    /// with less time as if it had used this much time.
+    /// The total time of the namespace that had the last turn, measured at the start of that turn. The operator treats
+    /// a namespace with a smaller total time as if its total time were this time.
     now: Duration,
     is_taken: bool,
 }
@@ -27,7 +27,7 @@ pub(super) struct TenantFairness {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Had {
     /// The total time of the namespace's checks. If a namespace had no checks recently, the operator raises this time
-    /// to the time of the other namespaces.
+    /// to the level of the other namespaces.
     time: Duration,
     /// The round of the namespace's last check.
     round: u64,
@@ -63,8 +63,8 @@ impl TenantFairness {
         }
     }
 
-    /// Records that this process loads a policy of the namespace that served before the process started. The load
-    /// counts as a turn of the namespace, and does not end the round. The operator's namespace takes no turns.
+    /// Records that this process loads a policy that served before the process started. The load counts as a turn of
+    /// the policy's namespace, but does not use up the turn of this round. The operator's namespace takes no turns.
     pub(super) fn give(&mut self, namespace: &str) {
         if namespace == self.home {
             return;
@@ -81,7 +81,7 @@ impl TenantFairness {
         }
     }
 
-    /// Returns the turns of a namespace so far. The namespace with the smallest value comes first.
+    /// Returns a value for the order of turns: the namespace with the smallest value comes first.
     pub(super) fn had(&self, namespace: &str) -> Had {
         let had = self.had.get(namespace).copied().unwrap_or_default();
         Had { time: had.time.max(self.now), ..had }

@@ -20,7 +20,7 @@ use crate::{
     watch::Watch,
 };
 
-/// The values that only the installation of policies needs.
+/// The values that only the installation of policies needs, in addition to the values in `Tools`.
 pub struct Installing {
     /// The policies that the process loaded at startup.
     pub own: Vec<Offer>,

@@ -23,8 +23,8 @@ pub(crate) struct Unfit {
     pub(super) local: Vec<Arc<str>>,
     /// All revisions that are part of the problem.
     pub(super) concerned: BTreeSet<Arc<str>>,
-    /// The revisions whose rollouts must end first: only the policies that these revisions replace are part of the
-    /// problem. Empty if the revisions cannot serve together after the rollouts either.
+    /// The revisions whose rollouts must end before the problem is gone, because only the policies that these rollouts
+    /// replace cause the problem. Empty if the revisions cannot serve together after the rollouts either.
     pub(super) before: Vec<Arc<str>>,
 }
 
@@ -68,8 +68,8 @@ pub(super) fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit
     let kinds = || answers.values().flat_map(Answers::all);
     let claims: Vec<_> = kinds().flat_map(|kind| kind.claims()).collect();
     let Some((claim, of)) = emitted_primary(&claims) else { return Ok(()) };
-    // Both policies are concerned: the policy that emits the kind, and the policy that answers for it. Either can be a
-    // tenant's policy.
+    // Blame both policies, because either can be a tenant's policy: the policy that emits the kind, and the policy that
+    // answers for the kind.
     let answers_for = |kind: &&Arc<Kind>| {
         kind.claims().any(|it| std::ptr::eq(it, claim) || it.primary.group_kind() == of.group_kind())
     };

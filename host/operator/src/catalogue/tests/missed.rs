@@ -1,4 +1,4 @@
-//! Tests which policies answer for a missed revision.
+//! Tests which policies answer while an active revision cannot be loaded.
 
 use super::*;
 use crate::catalogue::{Missed, Without};
@@ -9,7 +9,7 @@ fn missed(revision: &str, reach: Reach) -> Missed {
     Missed { without, policy: "lost".to_owned(), kinds: vec![widget()], reach, pinned: false }
 }
 
-/// Returns the revisions that are left out from the beginning for an object of a namespace.
+/// Returns the revisions that the operator leaves out for an object of a namespace before any policy fails.
 fn goes_without(catalogue: &Catalogue, namespace: &str, pin: Option<&str>) -> Vec<String> {
     let without = Descent::new(kind(catalogue, namespace, pin)).without;
     without.iter().map(|without| without.revision.to_string()).collect()

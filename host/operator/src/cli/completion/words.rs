@@ -1,4 +1,4 @@
-//! Reads the flags on which the candidates depend from an incomplete command line.
+//! Reads an incomplete command line, and finds the flags on which the candidates depend.
 
 use std::ffi::OsString;
 
@@ -17,7 +17,8 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Reads the flags from the words. Ignores the last word, because the user is still typing this word.
+    /// Reads the flags from the words of the command line. Ignores the last word, because the user is still typing this
+    /// word.
     pub(super) fn of(words: &[OsString]) -> Self {
         let complete = words.split_last().map_or(&[][..], |(_, before)| before);
         let texts: Vec<_> = complete.iter().map(|word| word.to_string_lossy()).collect();
@@ -38,7 +39,7 @@ impl Words {
         }
     }
 
-    /// Returns the cluster that the words name.
+    /// Returns the cluster that the flags on the command line name.
     pub(super) fn connection(&self) -> Connection {
         Connection::new(self.kubeconfig.as_ref().map(Into::into), self.context.clone())
     }

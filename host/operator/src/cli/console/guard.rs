@@ -57,7 +57,7 @@ pub(super) struct Guard {
     port: u16,
 }
 
-/// A secret that is valid once.
+/// The secret in the opening file. A browser can use it only once.
 #[derive(Debug)]
 struct Once {
     secret: String,
@@ -73,12 +73,12 @@ impl Guard {
         Ok(Self { token, cookie, base, once: Arc::new(Mutex::new(once)), port })
     }
 
-    /// Returns the address for the user.
+    /// Returns the address that the console prints for the user.
     pub(super) fn address(&self) -> String {
         self.address_with(&self.token)
     }
 
-    /// Returns the address for the file that opens the browser. The address is valid once.
+    /// Returns the address to which the opening file leads the browser. The address is valid once.
     pub(super) fn opening(&self) -> String {
         self.address_with(&lock(&self.once).secret)
     }

@@ -105,7 +105,7 @@ impl ServedConsole {
         Ok(Self { listeners, guard, model })
     }
 
-    /// Returns the address for the user.
+    /// Returns the address that the console prints for the user.
     pub(super) fn address(&self) -> String {
         self.guard.address()
     }
@@ -128,8 +128,8 @@ impl ServedConsole {
     }
 }
 
-/// Listens on both loopback addresses, or only on that of IPv4 if the machine cannot listen on that of IPv6. For port 0,
-/// the system chooses the port.
+/// Listens on 127.0.0.1 and on ::1, or only on 127.0.0.1 if the machine has no IPv6 loopback address. For port 0, the
+/// system chooses the port.
 async fn listen(asked: u16) -> anyhow::Result<(Vec<TcpListener>, u16)> {
     let remedy =
         |ip: &str| format!("cannot listen on {ip}:{asked}: name another port with --port, or 0 for a free port");
@@ -138,9 +138,9 @@ async fn listen(asked: u16) -> anyhow::Result<(Vec<TcpListener>, u16)> {
         let port = first.local_addr()?.port();
         match TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await {
             Ok(second) => return Ok((vec![first, second], port)),
-            // The system chose a port that another program uses for IPv6 only. Its next choice is another port.
+            // The system chose a port on which another program listens with IPv6 only. Try again with another port.
             Err(error) if error.kind() == ErrorKind::AddrInUse && asked == 0 => {}
-            // For `localhost`, a browser would show the page of the other program.
+            // Fail: for `localhost`, a browser would show the page of the program that listens on ::1.
             Err(error) if error.kind() == ErrorKind::AddrInUse => return Err(error).with_context(|| remedy("[::1]")),
             Err(_) => return Ok((vec![first], port)),
         }

@@ -50,7 +50,8 @@ impl OpeningFile {
         self.0.join("open.html")
     }
 
-    /// Opens the file in the user's browser. Returns whether there is a program for this.
+    /// Opens the file in the user's browser. Returns false if the machine has no screen, or no program that opens
+    /// files.
     pub(super) fn open(&self) -> bool {
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let has_screen = cfg!(target_os = "macos") || ["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(is_set);
@@ -61,7 +62,7 @@ impl OpeningFile {
 
 impl Drop for OpeningFile {
     fn drop(&mut self) {
-        // Ignores an error: the secret in the file is no longer valid.
+        // Ignore an error: a file that remains is harmless, because its secret is no longer valid.
         let _gone = fs::remove_dir_all(&self.0);
     }
 }

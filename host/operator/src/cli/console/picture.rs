@@ -20,7 +20,8 @@ pub(super) struct Layout {
     pub(super) height: i32,
 }
 
-/// Places `count` objects. An edge `(user, used)` contains the positions of two objects.
+/// Places `count` objects. An edge `(user, used)` contains the positions of two objects: the object `user` uses the
+/// object `used`.
 pub(super) fn layout(count: usize, edges: &[(usize, usize)]) -> Layout {
     let columns = columns(count, edges);
     let mut rows: Vec<Vec<usize>> = vec![Vec::new(); columns.iter().max().map_or(0, |last| last + 1)];
@@ -45,7 +46,7 @@ fn amount(number: usize) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX / (WIDTH + BESIDE))
 }
 
-/// Returns the column of each object: the length of the longest chain of users that ends at the object. Ignores edges
+/// Returns the column of each object: the length of the longest chain of edges that ends at the object. Ignores edges
 /// that close a circle.
 fn columns(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     let mut used: Vec<Vec<usize>> = vec![Vec::new(); count];

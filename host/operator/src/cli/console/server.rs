@@ -1,4 +1,4 @@
-//! The addresses of the console. No request to them changes anything in the cluster.
+//! The addresses of the console. No request to these addresses changes anything in the cluster.
 
 use std::sync::Arc;
 

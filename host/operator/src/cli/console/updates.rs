@@ -56,7 +56,7 @@ struct FollowedPage {
     /// The digests of the parts that the browser has.
     seen: HashMap<String, String>,
     open: OpenPage,
-    /// The result of building the page last time; `None` before the first time.
+    /// The result of the last build of the page; `None` before the first build.
     last: Option<Built>,
     /// The updates to send.
     updates: VecDeque<Update>,
@@ -80,9 +80,9 @@ impl Update {
     fn event(self) -> Event {
         let (name, data) = match self {
             Self::Parts(parts) => ("parts", Value::from(parts).to_string()),
-            // A browser ignores an event without data.
+            // Send some data: a browser ignores an event without data.
             Self::Fresh => ("fresh", "the page shows the newest state".to_owned()),
-            // An event has one line of data.
+            // Send one line: a line break in the data would start another field of the event.
             Self::Stale(why) => ("stale", why.replace(['\r', '\n'], " ")),
             Self::Reload => ("reload", "the page has other parts now".to_owned()),
             Self::Gone => ("gone", "the object does not exist any more".to_owned()),
@@ -96,7 +96,7 @@ impl Update {
 enum Built {
     /// The time that the building took, and whether the page shows objects that the console does not watch.
     Page { cost: Duration, is_unwatched: bool },
-    /// The console builds the page again after a pause, even without a change.
+    /// The build failed. The console builds the page again after a pause, even without a change.
     Failed,
 }
 

@@ -1,5 +1,5 @@
 //! The last steps of the demo: the operator holds a package whose effect is too large, and returns the objects of a
-//! package whose pods crash.
+//! package that makes pods crash.
 
 use std::time::Duration;
 

@@ -38,12 +38,12 @@ pub(super) fn short(Identity { group, kind, name, .. }: &Identity) -> String {
     if group.is_empty() { format!("{kind}/{name}") } else { format!("{kind}.{group}/{name}") }
 }
 
-/// A root cause, and the way to it.
+/// A root cause, and the objects on the way to this cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli) struct CauseAnswer {
-    /// The objects from the object of the question to the object with the cause.
+    /// The objects on the way: from the requested object to the object with the cause.
     pub(in crate::cli) steps: Vec<StepAnswer>,
     /// The cause in one word. Scripts may rely on it.
     pub(in crate::cli) reason: String,
@@ -59,7 +59,7 @@ pub(in crate::cli) struct CauseAnswer {
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli) struct StepAnswer {
     pub(in crate::cli) object: ObjectName,
-    /// Whether the object before uses this object (`uses`) or owns it (`owns`); missing for the first object.
+    /// Whether the previous object uses this object (`uses`) or owns it (`owns`); missing for the first object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::cli) relation: Option<&'static str>,
     pub(in crate::cli) state: HealthState,
@@ -103,7 +103,7 @@ pub(in crate::cli) struct WhyAnswer {
     pub(in crate::cli) message: String,
     /// The root causes; for a ready object, the causes in the objects that it uses.
     pub(in crate::cli) causes: Vec<CauseAnswer>,
-    /// Rights that the user lacks. Without them, the answer may be incomplete.
+    /// Rights that the user lacks. Without these rights, the answer may be incomplete.
     pub(in crate::cli) missing_rights: Vec<MissingRight>,
 }
 
@@ -118,7 +118,7 @@ pub(in crate::cli) struct StatusAnswer {
     pub(in crate::cli) total: usize,
     /// Every object, sorted by namespace, kind and name.
     pub(in crate::cli) items: Vec<StatusItem>,
-    /// Rights that the user lacks. Without them, the answer may be incomplete.
+    /// Rights that the user lacks. Without these rights, the answer may be incomplete.
     pub(in crate::cli) missing_rights: Vec<MissingRight>,
 }
 
@@ -147,7 +147,7 @@ pub(in crate::cli) struct TreeAnswer {
     pub(in crate::cli) state: HealthState,
     /// The state for people.
     pub(in crate::cli) message: String,
-    /// The used objects and the children.
+    /// The objects that this object uses, and its children.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(in crate::cli) below: Vec<TreeAnswer>,
 }

@@ -49,7 +49,7 @@ pub(super) enum RootCause {
     /// A pod ended.
     #[error("the pod ended: {message}")]
     Ended { message: String },
-    /// A workload has no pods by intent.
+    /// A workload has no pods, because its spec asks for 0 replicas.
     #[error("the workload is scaled to 0 replicas")]
     ScaledToZero { scale: String },
     /// The pods are starting.

@@ -25,19 +25,19 @@ pub(super) struct Use {
     pub(super) reference: Reference,
     /// Whether the need is optional: the policy gives a full answer even if the object does not exist.
     pub(super) optional: bool,
-    /// Whether the object exists, as far as the verb knows.
+    /// Whether the object exists, if the verb could find that out.
     pub(super) sight: UseSight,
 }
 
-/// Whether a used object exists, as far as a verb knows.
+/// Whether a used object exists, if a verb could find that out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum UseSight {
     /// The object exists.
     There(Identity),
     /// The object does not exist.
     Absent,
-    /// The verb did not read the object: the user lacks the right, or the cluster does not serve the type, or it is a
-    /// Secret.
+    /// The verb did not read the object: the user lacks the right, or the cluster does not serve the type, or the
+    /// object is a Secret.
     NotRead,
 }
 

@@ -13,7 +13,7 @@ pub(in crate::cli) enum HealthState {
     Ready,
     /// The object exists, and its kind has no state.
     Exists,
-    /// The object does not serve yet. This may change without a person.
+    /// The object does not serve yet. This may change without an action of a person.
     NotReady,
     /// The object does not serve until a person acts.
     Stalled,

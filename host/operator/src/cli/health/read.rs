@@ -1,5 +1,5 @@
 //! Reads the objects that a verb shows, with the rights of the user. These are the objects for which policies answer,
-//! the objects that they use, and the children and pods of both. `graph` connects the objects.
+//! the objects that they use, and the children and pods of all these objects. `graph` connects the objects.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,7 +30,7 @@ use crate::{
     offline::{At, Bound, Started, StoredObjects, World},
 };
 
-/// Selects the objects whose used objects or children the reader reads.
+/// The objects to follow: the reader reads the objects that they use, or their children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FollowedObjects {
     /// All objects for which a policy answers.
@@ -80,8 +80,8 @@ impl StateReader {
         self.only = Some(only);
     }
 
-    /// Returns whether the reader had to fetch at least one target. The caller's watches do not report changes of its
-    /// objects.
+    /// Returns whether the reader had to fetch at least one target. The caller's watches do not report changes of
+    /// fetched objects.
     #[cfg(feature = "console")]
     pub(super) fn has_fetched(&self) -> bool {
         self.gathered.has_fetched()
@@ -117,7 +117,7 @@ impl StateReader {
         }
     }
 
-    /// Lists the objects of these kinds. Fails if the user has no right to list any of the kinds.
+    /// Lists the objects of these kinds. Fails only if the user lacks the right to list each of the kinds.
     pub(super) async fn objects(
         &mut self,
         kinds: &BTreeSet<ResourceType>,
@@ -188,8 +188,8 @@ impl StateReader {
         self.list(&ResourceType::new("v1", "Event"), namespace).await
     }
 
-    /// For the objects that are not ready, reads the objects that they use, the children and pods of both, and the
-    /// Events of the namespaces.
+    /// For the objects that are not ready, reads the objects that they use, the children and pods of all these objects,
+    /// and the Events of the namespaces.
     pub(super) async fn explain(&mut self) -> anyhow::Result<()> {
         self.uses(FollowedObjects::Open).await?;
         self.below(FollowedObjects::Open).await?;
@@ -201,7 +201,7 @@ impl StateReader {
         Ok(())
     }
 
-    /// Connects the objects that the reader has read so far.
+    /// Returns a graph of the objects that the reader has read so far, with their connections.
     pub(super) fn graph(&self) -> Graph {
         let is_claimed = |object: &Value| self.is_claimed(object);
         let is_denied = |target: &Target| self.is_denied(target);
@@ -259,7 +259,8 @@ impl StateReader {
         Ok(())
     }
 
-    /// Reads the pods of a workload, the `ReplicaSets` between both, and the volume claims of the pods.
+    /// Reads the pods of a workload, the `ReplicaSets` between the workload and the pods, and the volume claims of the
+    /// pods.
     #[cfg(feature = "console")]
     pub(super) async fn pods_of(&mut self, workload: &Value) -> anyhow::Result<()> {
         let selected = workload["spec"]["selector"]["matchLabels"].as_object().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Finds the root causes for which an object is not ready. Follows the objects that it uses, and its children.
+//! Finds the root causes why an object is not ready. Follows the objects that this object uses, and its children.
 
 use serde_json::Value;
 
@@ -50,8 +50,8 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// Formats the cause. If the cause is in another object than the first, the name of this object precedes the
-    /// cause.
+    /// Formats the cause. If the last object of the chain is not the first one, the name of the last object precedes
+    /// the cause.
     pub(super) fn told(&self) -> String {
         match self.steps.last().filter(|_| self.steps.len() > 1) {
             Some(last) => format!("{}: {}", last.object, self.cause),
@@ -109,7 +109,8 @@ impl Tracer<'_> {
         steps.pop();
     }
 
-    /// Follows an object for which a policy answers. Returns the cause to report if no other object has a cause.
+    /// Follows an object for which a policy answers. Adds the causes in other objects to `found`. Returns the cause to
+    /// report if there are none.
     fn of_claimed(
         &self,
         of: &Identity,
@@ -181,7 +182,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// Follows a child. Returns the cause to report if no object below has a cause.
+    /// Follows a child. Adds the causes in objects below to `found`. Returns the cause to report if there are none.
     fn of_child(&self, of: &Identity, steps: &mut Vec<TraceStep>, found: &mut Vec<Chain>) -> RootCause {
         match &*of.kind {
             "Pod" => self.of_pod(of, steps),

@@ -71,7 +71,7 @@ impl Tree {
 /// Builds a tree from a graph.
 pub(super) struct Drawing<'a> {
     pub(super) graph: &'a Graph,
-    /// Whether to show everything: also the parts of used objects that are ready, and `ReplicaSets` without pods.
+    /// Whether to show everything: also `ReplicaSets` without pods, and what is below used objects that are ready.
     pub(super) is_whole: bool,
 }
 
@@ -79,7 +79,7 @@ impl Drawing<'_> {
     pub(super) fn entry(&self, object: &Identity, relation: Relation, above: &mut Vec<Identity>) -> TreeAnswer {
         let mut entry = TreeAnswer::new(object, relation, self.graph.health(object));
         let is_quiet = relation == Relation::Used && !self.is_whole && !entry.state.is_open();
-        // If the object is already in the tree above, add the object once more without its parts, so that a circle
+        // If the object is already in the tree above, add the object once more with nothing below it, so that a circle
         // ends.
         if above.contains(object) || is_quiet {
             return entry;

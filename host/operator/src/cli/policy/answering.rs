@@ -121,8 +121,8 @@ impl PolicySet {
         }
     }
 
-    /// Tries a package of this set, as the operator does before the package serves. Fails if the package makes the plan
-    /// of a policy for one of its own samples invalid.
+    /// Tries a package of this set, as the operator does before the package serves. Fails if, with the package, a
+    /// policy's plan for one of the policy's own samples is invalid.
     pub(super) fn try_package(&self, revision: &str, loader: &Loader) -> anyhow::Result<()> {
         let (mut revisions, serving) = self.revisions();
         let Some(content) = revisions.entries.get(revision).map(|entry| entry.content.clone()) else { return Ok(()) };
@@ -190,7 +190,8 @@ impl PolicySet {
         Some(unfit.told_of(&new.entry(&self.home).content).1)
     }
 
-    /// Converts all revisions to the operator's own type. Returns them with the names of the revisions that serve.
+    /// Converts all revisions to the operator's own type. Returns these revisions, and the names of the revisions that
+    /// serve.
     fn revisions(&self) -> (RevisionSet, BTreeSet<String>) {
         let entry = |shipped: &Shipped| (shipped.revision.to_string(), shipped.entry(&self.home));
         let entries: BTreeMap<String, AdmittedRevision> = self.shipped.iter().chain(&self.before).map(entry).collect();

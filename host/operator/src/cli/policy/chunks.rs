@@ -13,7 +13,7 @@ use kube::{
 
 use crate::package::{CHUNK, INDEX_ANNOTATION, LABEL, chunk_names};
 
-/// The minimum age of a chunk without an index to count as left over. A younger chunk may belong to a running push,
+/// A chunk without an index counts as left over only after this time. A younger chunk may belong to a running push,
 /// because a push writes the chunks first and the index last.
 const PUSHED: Duration = Duration::from_mins(10);
 
@@ -26,7 +26,7 @@ pub(super) struct Chunk {
     created: Option<Timestamp>,
 }
 
-/// The chunks of a namespace, by the name of their index. An annotation of each chunk has this name.
+/// The chunks of a namespace, by the name of their index. An annotation of each chunk contains this name.
 pub(super) type Chunks = BTreeMap<String, Vec<Chunk>>;
 
 /// The result of an attempt to delete a chunk.

@@ -110,7 +110,7 @@ pub(in crate::cli) fn edited(live: &Value, text: &str) -> Result<Edited, Vec<Str
     Ok(Edited { object, warnings: told(admission.unknown).collect() })
 }
 
-/// Returns the live object, with those parts of the edit that a user can change.
+/// Returns the edit, with the live object's values for all parts that a user cannot change.
 fn merged(live: &Value, edit: &Value) -> Value {
     let mut object = live.clone();
     let Some(fields) = object.as_object_mut() else { return object };

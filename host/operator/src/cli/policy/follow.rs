@@ -55,8 +55,8 @@ enum Says {
     Serves,
     /// The revision does not serve.
     No,
-    /// The revision does not serve. Its status is the same as before the installation, and the operator will not change
-    /// the status on its own.
+    /// The revision does not serve. The status of the revision is the same as before the installation, and the operator
+    /// will not change this status on its own.
     NoAsBefore,
 }
 
@@ -289,7 +289,8 @@ fn remedy(revision: &Revision) -> String {
 }
 
 /// Returns the longest time until a step of a rollout ends, or until the rollout pauses or returns. Includes some time
-/// for passes. Objects can need the whole patience to become ready, and must then stay ready for up to five minutes.
+/// for passes. Objects may become ready only at the end of the rollout's `patience`, and must then stay ready for up to
+/// five minutes.
 fn longest_step(rollout: &PolicyRollout) -> Duration {
     let wait = |text: &str| text.parse().map_or(Duration::ZERO, |Wait(wait)| wait);
     let (pause, patience) = (wait(&rollout.pause), wait(&rollout.patience));

@@ -36,7 +36,7 @@ pub(in crate::cli) async fn forget_gone(
     }
     let mut forgotten = Vec::new();
     for revision in gone(&all, |source| there.contains(source)) {
-        // A record that changed after the verb read it stays, because another client still uses the record.
+        // Keep a record that changed after the verb read it, because another client still uses the record.
         if dry_run || revisions.remove(revision).await? {
             forgotten.push(name(revision).to_owned());
         }

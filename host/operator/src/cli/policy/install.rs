@@ -120,7 +120,7 @@ impl Installer {
         there.binary_data.clone_from(&wanted.binary_data);
         there.metadata.labels.get_or_insert_default().extend(wanted.metadata.labels.clone().unwrap_or_default());
         let parameters = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-        // The request names the version that this client read, so that it does not overwrite a concurrent write.
+        // The request names the version that this client read, so the API server refuses it after a concurrent write.
         self.api.replace(name, &parameters, &there).await.with_context(|| self.place(name))?;
         Ok(())
     }

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::embedded::DEFAULTS;
 
-/// Prints a note for each policy whose settings would lose their effect, because the package's policy would replace it
-/// under another name.
+/// Prints a note for each policy that has settings and that the package's policy would replace under another name.
+/// These settings would lose their effect.
 pub(super) fn tell(standing: &PolicySet, new: &Shipped) {
     let Some(policy) = &new.policy else { return };
     let name = &policy.id().name;

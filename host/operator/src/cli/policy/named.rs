@@ -54,7 +54,8 @@ pub(super) struct NamedRevision {
 /// Packages by their source ConfigMaps.
 pub(super) type Packages = BTreeMap<PolicySource, NamedPackage>;
 
-/// Returns the packages of the records. `all` is sorted by age, so the newest record that names a policy wins.
+/// Returns the packages that the records describe. `all` contains the records, the oldest first. So the policy name
+/// comes from the newest record that has one.
 pub(super) fn recorded(all: &[Revision]) -> Packages {
     let mut recorded = Packages::new();
     for revision in all {

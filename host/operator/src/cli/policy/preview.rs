@@ -32,7 +32,7 @@ pub(super) struct Preview {
 }
 
 impl Preview {
-    /// Prints the effect of the newest revision that has one.
+    /// Prints the effect of the newest revision whose effect the operator computed.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { revision, output } = self;
         let NamedRevision { name: named, connection, only, home: Home { operator_namespace: home } } = revision;
@@ -83,8 +83,8 @@ pub(super) fn newest<'a>(
     }
     let source = only.meant(named, home, &recorded(all))?;
     let of_source = all.iter().filter(|revision| revision.spec.source == source && fits(revision));
-    // Prefers a held revision, because it always has the current content: the operator deletes a held revision when the
-    // ConfigMap gets other content. An active revision can have older content, but a later `since`.
+    // Prefers a held revision, because a held revision always has the current content: the operator deletes a held
+    // revision when the ConfigMap gets other content. An active revision can have older content, but a later `since`.
     Ok(of_source.max_by_key(|revision| (state(revision) == RevisionState::Held, status(revision).since)))
 }
 

@@ -77,7 +77,7 @@ impl Revisions {
     /// the source.
     pub(super) async fn is_there(&self, source: &PolicySource) -> anyhow::Result<bool> {
         let PolicySource { namespace, config_map } = source;
-        // The default policies come with each operator.
+        // A default policy has no ConfigMap: each operator contains it.
         if is_default(source) {
             return Ok(true);
         }

@@ -23,7 +23,7 @@ pub(in crate::cli) struct ServingPolicies {
     #[cfg(feature = "console")]
     pub(in crate::cli) policies: PolicySet,
     pub(in crate::cli) snapshot: Arc<Snapshot>,
-    /// Why the verb knows only the default policies; `None` if it knows all policies.
+    /// Why `snapshot` has only the default policies; `None` if `snapshot` has all policies.
     pub(in crate::cli) note: Option<String>,
 }
 
@@ -38,7 +38,8 @@ pub(in crate::cli) async fn serving(client: &Client, operator: &OperatorFacts) -
 }
 
 /// Returns the policies that serve. If the user lacks the right to read the installed policies, returns the default
-/// policies with a note. Installs the policies into `catalogue`, which keeps the entries that did not change.
+/// policies with a note. Installs the policies into `catalogue`. The catalogue keeps its entries for policies that did
+/// not change.
 pub(in crate::cli) async fn serving_policies(
     client: &Client,
     OperatorFacts { cluster, policies }: &OperatorFacts,

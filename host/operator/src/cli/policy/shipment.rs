@@ -126,7 +126,7 @@ struct Raw {
     /// Name and namespace in the metadata of packed ConfigMaps. The name can also be in the kustomization.
     name: Option<String>,
     namespace: Option<String>,
-    /// The kustomization that has the name.
+    /// The kustomization from which the name comes.
     kustomization: Option<PathBuf>,
 }
 
@@ -158,8 +158,8 @@ impl Shipment {
         self.checked(loader, place, |_, _| Ok(()))
     }
 
-    /// Like [`Self::ready`], but if the package contains only settings, calls `check` with the name of their policy and
-    /// the settings.
+    /// Like [`Self::ready`], but calls `check` with the name of the policy and the settings if the package contains
+    /// only settings.
     fn checked(
         self,
         loader: &Loader,
@@ -268,7 +268,7 @@ fn read(path: &Path) -> anyhow::Result<Raw> {
 fn packed(path: &str, text: &str) -> anyhow::Result<Option<Raw>> {
     // The default namespace is empty, so that the caller sees whether the file names a namespace.
     let (documents, mut errors) = input::parse(&path.into(), text, "");
-    // A `policy.yaml` has no fields of an object.
+    // A `policy.yaml` is not an object: it lacks the fields of an object.
     let is_no_object = |error: &InputError| matches!(error, InputError::NoObject { path: "" | "apiVersion", .. });
     if documents.is_empty() && errors.iter().all(is_no_object) {
         return Ok(None);

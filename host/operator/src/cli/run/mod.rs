@@ -179,7 +179,7 @@ impl Run {
     }
 }
 
-/// Reconciles until this process stops or must no longer write.
+/// Reconciles until this process stops, or loses the Lease and must no longer write.
 async fn reconcile(
     operator: Operator,
     mut held: Option<LeaseGuard>,

@@ -113,8 +113,8 @@ where
             let (head, body) = answer.await?.into_parts();
             Ok(Response::from_parts(head, Limited::new(body, MAX_ANSWER_BYTES).collect().await?.to_bytes()))
         };
-        // The exporter calls from a thread without a runtime, so run the request and its timer on the process's
-        // runtime.
+        // The exporter calls this function from a thread without a runtime. So run the request and its timer on the
+        // process's runtime.
         self.runtime.spawn(async { tokio::time::timeout(PATIENCE, whole).await }).await??
     }
 }

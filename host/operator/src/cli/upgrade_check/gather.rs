@@ -35,7 +35,7 @@ pub(super) async fn begun(client: Client, values: &Values, home: &str) -> anyhow
     gathered.list(&ResourceType::new(API_VERSION, "ModelAPI"), None).await?;
     gathered.list(&workloads(), None).await?;
     let (namespace, name) = gateway::place(values, home);
-    // Ignores an error: `checked` reads all Gateways, and reports the error.
+    // Ignore an error: the function `checked` reads all Gateways, and reports the error.
     let _unread = gathered.object(&ResourceType::new(GATEWAY.0, GATEWAY.1), &namespace, &name).await;
     Ok(gathered)
 }

@@ -2,7 +2,7 @@
 
 /// The names of the image, without the registry.
 const IMAGES: [&str; 2] = ["axsauze/kaos-operator", "axsaucedo/kaos-operator"];
-/// The last part of the name of a copy in another registry.
+/// The last part of the image's name, also for a copy of the image in another registry.
 const COPY: &str = "kaos-operator";
 
 /// Returns whether a repository contains the image of KAOS's operator.
@@ -10,7 +10,7 @@ pub(super) fn is_repository(repository: &str) -> bool {
     IMAGES.iter().any(|image| ends_with(repository, image))
 }
 
-/// Returns whether a repository has the name of a copy of this image.
+/// Returns whether a repository has the name that copies of the image of KAOS's operator have.
 pub(super) fn is_copy(repository: &str) -> bool {
     ends_with(repository, COPY)
 }
@@ -27,7 +27,7 @@ pub(super) fn tag(image: &str) -> Option<&str> {
 
 fn split(image: &str) -> (&str, Option<&str>) {
     let named = image.split('@').next().unwrap_or_default();
-    // A registry can have a port, which also follows a colon.
+    // A colon can also precede the port of the registry.
     match named.rsplit_once(':') {
         Some((repository, tag)) if !tag.contains('/') => (repository, Some(tag)),
         _ => (named, None),

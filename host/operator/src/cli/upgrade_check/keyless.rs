@@ -23,7 +23,7 @@ const CONTAINER: &str = "model-api";
 pub(super) const PERMISSION: &str = "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY";
 /// The variable with the master key.
 const KEY: &str = "LITELLM_MASTER_KEY";
-/// The beginning of a text in LiteLLM's configuration that names a variable.
+/// In LiteLLM's configuration, a text with this beginning names a variable.
 const OF_VARIABLE: &str = "os.environ/";
 const REMEDY: &str = "when a restart is possible, set policies.proxies={policy: modelapi, settings: {proxyConfig: \
                       {withoutMasterKey: true, withoutMasterKeySince: \"\"}}}; or choose an image of an older version, \

@@ -21,7 +21,7 @@ use crate::{
     input::Document,
 };
 
-/// The value with the list of namespaces.
+/// The chart value that lists the namespaces.
 const LIST: &str = "security.agentAuth.projection.namespaces";
 
 /// Returns the finding about the namespaces that the operator would leave out. If an earlier upgrade already left

@@ -100,12 +100,12 @@ pub(super) struct UpgradeCheck {
     grantable: GrantableFlags,
 }
 
-/// The choices of the chart, from the values and the earlier release.
+/// What the chart would choose from the values and the earlier release.
 struct Chosen {
     values: Values,
     preset: Preset,
     recorded: Recorded,
-    /// The changes that the chart makes, and the reasons why it stops.
+    /// The changes that the chart makes to these values, and the reasons why the chart stops.
     findings: Vec<UpgradeFinding>,
 }
 

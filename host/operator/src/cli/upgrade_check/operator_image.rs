@@ -13,15 +13,18 @@ const OWN: &str = "policy-operator";
 /// The `appVersion` of the chart.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Returns whether a repository has the name of this operator's image. An image of this name is never KAOS's.
+/// Returns whether a repository has the name of this operator's image. An image of this name is never the image of
+/// KAOS's operator.
 pub(super) fn is_ours(repository: &str) -> bool {
     repository.rsplit('/').next() == Some(OWN)
 }
 
-/// In values of KAOS's chart, replaces a copy of the image of KAOS's operator, and removes the tag of KAOS's operator.
-/// Returns the finding about a copy or a tag that the chart refuses, or a note about a copy that only its name
-/// identifies. `replaced` contains the images of KAOS's operator that run now, or else the image that the release
-/// replaced.
+/// Corrects the operator's image in the values if it is the image of KAOS's operator.
+///
+/// In values of KAOS's chart, replaces a copy of the image of KAOS's operator by the usual image, and removes the tag
+/// of KAOS's operator. Returns a finding about a copy or a tag that the chart refuses. Returns a note about a copy if
+/// only the name shows that the image is a copy. `replaced` contains the images of KAOS's operator that run now, or
+/// else the image that the release replaced.
 pub(super) fn choose(values: &mut Values, replaced: &[String]) -> Option<UpgradeFinding> {
     if values.is_of_go() {
         return None;

@@ -1,16 +1,16 @@
-//! Knows the images of a preset, and removes them from values if the upgrade changes the preset.
+//! Removes the images of the old preset from values if the upgrade changes the preset.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{go_image, values::Values};
 use crate::presets::Preset;
 
-/// The value with the image for MCPServers without a runtime. The value has no effect.
+/// The chart value that contains the image for MCPServers without a runtime. The value has no effect.
 const WITHOUT_EFFECT: &str = "mcpServer";
 
 /// Removes the images of the preset `from` from values of KAOS's chart. Also removes images with the same names and
-/// other tags, because these can be the images of another KAOS 0.8. But if the chart recorded images at the takeover,
-/// removes an image with another tag only if the chart recorded it.
+/// other tags, because these can be the images of another release of KAOS 0.8. But if the chart recorded images at the
+/// takeover, removes an image with another tag only if the chart recorded it.
 ///
 /// Returns the recorded images with other names, each with the name of its value. These images stay, because they are
 /// the user's.

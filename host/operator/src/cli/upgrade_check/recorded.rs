@@ -48,7 +48,7 @@ pub(super) struct Recorded {
     version: Option<&'static str>,
     /// The features that the user accepted to lose in an earlier upgrade, each as NAME=TEXT.
     accepted: BTreeSet<String>,
-    /// Why the chart cannot read what it recorded.
+    /// The findings about records that the chart cannot read.
     damages: Vec<UpgradeFinding>,
 }
 
@@ -57,9 +57,9 @@ pub(super) struct Recorded {
 pub(super) struct Changes {
     /// The preset that the chart recorded, or else the preset for the version of KAOS. Empty if both are unknown.
     before: String,
-    /// Whether the chart finds the preset or images only in the cluster, and not in the values.
+    /// Whether the values lack the preset or images, so that the chart finds them only in the cluster.
     is_of_cluster: bool,
-    /// The values with another image than the image of the takeover: the name, the image, and the image of the
+    /// The values whose image is not the image of the takeover: the name of the value, its image, and the image of the
     /// takeover.
     images: Vec<(String, String, String)>,
     /// The images of the takeover that stay although the upgrade changes the preset, each with the name of its value.
@@ -122,7 +122,7 @@ impl Recorded {
         }
     }
 
-    /// Returns whether an earlier upgrade already lost this feature with this text, because the user accepted it.
+    /// Returns whether the user accepted to lose this feature, with this text of its variable, in an earlier upgrade.
     pub(super) fn has_lost(&self, name: &str, text: &str) -> bool {
         self.accepted.contains(&format!("{name}={text}"))
     }
@@ -165,8 +165,8 @@ impl Recorded {
 }
 
 impl Changes {
-    /// Returns notes about a new preset, about other images than those of the takeover, and about a preset and images
-    /// that the chart finds only in the cluster. Also returns the findings in `further`.
+    /// Returns notes about a new preset, about images that replace the images of the takeover, and about a preset and
+    /// images that the chart finds only in the cluster. Also returns the findings in `further`.
     pub(super) fn findings(&self, preset: &str) -> Vec<UpgradeFinding> {
         let note =
             |about: &str, message: String, remedy: String| UpgradeFinding::new(Sort::Note, about, message, remedy);
@@ -209,8 +209,8 @@ fn several(presets: &[&str], home: &str) -> UpgradeFinding {
     UpgradeFinding::new(Sort::Stops, format!("ConfigMap {home}/{COMPATIBILITY}"), message, remedy)
 }
 
-/// Returns the finding about an annotation that a user damaged. Without the images in it, the upgrade would replace
-/// pods.
+/// Returns the finding about an annotation that a user damaged. Without the images in this annotation, the upgrade
+/// would replace pods.
 fn damaged(home: &str) -> UpgradeFinding {
     let message = format!("the annotation {IMAGES} is damaged");
     let remedy = "correct it to the form {\"kaos-0.8\": {\"agentRuntime\": \"axsauze/kaos-agent:0.8.2\"}}, or set it to {} \
@@ -226,7 +226,7 @@ fn version(variables: &Value) -> Option<&'static str> {
     Some(if variables.keys().any(is_newer) { USUAL } else { JANUARY })
 }
 
-/// Returns the images of a Deployment in the namespace `home`. The first value of each is true if the container is the
+/// Returns the images of a Deployment in the namespace `home`. With each image, returns whether the container is the
 /// operator's.
 fn images(document: &Document, home: &str) -> Vec<(bool, String)> {
     let is_it = document.identity.kind == workloads().kind && document.identity.namespace.as_deref() == Some(home);

@@ -24,9 +24,9 @@ const SCHEMA: &str = include_str!("../../../../../deploy/helm/kaos-operator/valu
 
 /// The name of the chart.
 const CHART: &str = "kaos-operator";
-/// The value with the variables of the operator's pods.
+/// The chart value that contains the variables of the operator's pods.
 const OF_PODS: &str = "controllerManager.manager.env";
-/// The values with the flags of the operator.
+/// The chart values that contain the flags of the operator.
 const FLAGS: [&str; 2] = ["controllerManager.manager.args", "controllerManager.manager.extraArgs"];
 
 /// Returns a finding for each value that the chart refuses.
@@ -210,7 +210,7 @@ fn incomplete(values: &Values, home: &str) -> Vec<UpgradeFinding> {
     found
 }
 
-/// Returns the findings about the place of the ConfigMap that the operator writes for a decision point.
+/// Returns the findings about the namespace of the ConfigMap that the operator writes for a decision point.
 fn projection(values: &Values, home: &str) -> Vec<UpgradeFinding> {
     const NAMESPACE: &str = "security.agentAuth.projection.policyConfigMap.namespace";
     let mut found = Vec::new();

@@ -13,7 +13,7 @@ use crate::{
 /// The ConfigMaps with the runtimes of `MCPServer` objects and of harnesses.
 pub(super) const REGISTRIES: [&str; 2] = ["kaos-mcp-runtimes", "kaos-harness-runtimes"];
 
-/// The values with the images of the preset's runtimes.
+/// The runtimes of the preset, each with the chart value that contains the runtime's image.
 const IMAGES: [(&str, &str); 5] = [
     ("python-string", "defaultImages.mcpPythonString"),
     ("pctx-codemode", "defaultImages.mcpPctxCodemode"),

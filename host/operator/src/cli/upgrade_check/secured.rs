@@ -143,8 +143,8 @@ fn earlier_cases(earlier: &Environment) -> BTreeSet<Case> {
     cases_of(&|variable| text(earlier, variable).to_owned(), projection)
 }
 
-/// Returns the places that can turn on a feature which this operator lacks: the value, `extraConfig`, and the ConfigMap
-/// of the earlier release. Each has the text that the place gives to the feature's variable.
+/// Returns what can turn on a feature that this operator lacks: the value, the entry of `extraConfig`, and the variable
+/// in the ConfigMap of the earlier release. Each comes with the text that it gives to the feature's variable.
 fn places(row: &Row, values: &Values, earlier: &Environment, home: &str) -> [(String, String); 3] {
     let name = &row.variable;
     let own = values.text(&row.value);

@@ -1,5 +1,5 @@
-//! The table of the operator's variables. It contains the value behind each variable, and the protection that the
-//! variable controls. The chart reads the same table.
+//! The table of the operator's variables. It contains, for each variable, the value of the chart that sets the
+//! variable, and the protection that the variable controls. The chart reads the same table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,7 +48,7 @@ pub(super) struct Row {
     pub(super) flag: String,
 }
 
-/// A class of texts. If a variable changes to a text of this class, the protection becomes weaker.
+/// The texts of a variable that weaken protection: a change to such a text makes the protection weaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Weaker {
@@ -181,8 +181,8 @@ impl Row {
         Case::named(&self.when).unwrap_or(Case::Secured)
     }
 
-    /// Returns whether the new variables replace the protection of this row by other protection. `rows` is the whole
-    /// table, and `home` is the namespace of the release.
+    /// Returns whether other protection replaces the protection of this row under the new variables. `rows` is the
+    /// whole table, and `home` is the namespace of the release.
     pub(super) fn is_excused(&self, rows: &[Self], earlier: &Environment, now: &Environment, home: &str) -> bool {
         let is_replaced = |other: &String| {
             let text = text(now, other);
@@ -205,8 +205,9 @@ impl Row {
         self.weaker.is_some() && !self.value.is_empty()
     }
 
-    /// Returns whether an entry of `extraConfig` or a variable of the pods conflicts with the values. It conflicts if
-    /// it changes the text that the values give, or if it sets a variable that only a value can set completely.
+    /// Returns whether an entry of `extraConfig` or a variable of the pods conflicts with the values. Such an entry or
+    /// variable conflicts if it changes the text that the values give, or if only a value can set the variable
+    /// completely.
     pub(super) fn is_contradicted(&self, own: &str, entry: &str) -> bool {
         let is_projected = Case::named(&self.when) == Some(Case::Projected);
         self.protects()

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{input::Document, presets::Preset};
 
-/// The value of the chart with the time.
+/// The chart value that contains the time of the takeover.
 const VALUE: &str = "takeoverTime";
 /// If this value is true, the chart installs rights and reads ModelAPIs.
 const RIGHTS: &str = "rbac.create";
@@ -44,7 +44,7 @@ struct Late {
     name: String,
     /// The earliest time of a takeover with which all these proxies keep their pods.
     time: String,
-    /// A proxy that this operator created, and that would lose the permission with the time in `time`.
+    /// A proxy that this operator created. With the time in the field `time`, this proxy would lose the permission.
     contested: Option<String>,
 }
 
@@ -117,9 +117,10 @@ fn later(recorded: &str, late: Option<Late>, since: &str) -> Takeover {
     Takeover { finding: Some(UpgradeFinding::new(Sort::Note, VALUE, message, "")), time }
 }
 
-/// Returns the earliest time with which all proxies without the permission keep their pods. Proxies with the permission
-/// from an earlier release of this operator keep their pods only with it: if there are such proxies, returns the
-/// creation time of the oldest. Ignores proxies from before the preset's own time, because their pods stay in any case.
+/// Returns the earliest time with which all proxies without the permission keep their pods. A proxy that has the
+/// permission from an earlier release of this operator keeps its pods only with the permission: if there are such
+/// proxies, returns the creation time of the oldest. Ignores proxies from before the preset's own time, because their
+/// pods stay in any case.
 fn found(proxies: &[Proxy<'_>], since: &str, is_of_go: bool) -> String {
     let counted = || proxies.iter().filter(|proxy| proxy.created >= since);
     let permitted = counted().filter(|proxy| !is_of_go && proxy.is_permitted_by_operator());
@@ -127,8 +128,8 @@ fn found(proxies: &[Proxy<'_>], since: &str, is_of_go: bool) -> String {
     oldest.or_else(|| second_after(counted().map(|proxy| proxy.created).max()?)).unwrap_or_default()
 }
 
-/// Returns the proxies that KAOS's operator created at this time or later. Recognizes them by their ModelAPIs without
-/// conditions, because KAOS's operator writes no conditions.
+/// Returns the proxies that KAOS's operator created at this time or later. Recognizes a proxy of KAOS's operator by its
+/// ModelAPI, which has no conditions: KAOS's operator writes no conditions.
 fn late(proxies: &[Proxy<'_>], from: &str, is_of_go: bool) -> Option<Late> {
     let counted = || proxies.iter().filter(|proxy| proxy.created >= from);
     let newest = counted().filter(|proxy| is_of_go || !proxy.has_conditions()).max_by_key(|proxy| proxy.created)?;
@@ -141,7 +142,7 @@ fn late(proxies: &[Proxy<'_>], from: &str, is_of_go: bool) -> Option<Late> {
     })
 }
 
-/// Returns the time one second later. `None` if the text is no time.
+/// Returns the time one second later. Returns `None` if the text is not a time.
 fn second_after(time: &str) -> Option<String> {
     let time: Timestamp = time.parse().ok()?;
     Some(Timestamp::from_second(time.as_second().checked_add(1)?).ok()?.to_string())
@@ -194,7 +195,7 @@ pub(super) fn finding(
     Some(UpgradeFinding::new(Sort::Note, VALUE, message, remedy))
 }
 
-/// Returns the time in the values. Empty if the chart has to find it.
+/// Returns the time of the takeover in the values. The text is empty if the chart must find this time itself.
 fn given(values: &Values) -> String {
     values.extra(TAKEOVER_TIME).filter(|text| !text.is_empty()).unwrap_or_else(|| values.text(VALUE))
 }

@@ -29,13 +29,13 @@ const NEWER: [&str; 5] = [
     "defaultImages.mcpPctxCodemode",
     "defaultImages.mcpFastmcpCodemode",
 ];
-/// The value that only this chart has.
+/// A chart value that only this chart has.
 const OWN: &str = "chartOfValues";
 /// The ConfigMap with the data of the chart's decision point.
 pub(super) const DATA: &str = "kaos-authz-policy";
-/// The value with the changes of protection that the user accepts.
+/// The chart value that lists the changes of protection that the user accepts.
 pub(super) const ACCEPTED: &str = "security.acceptUnserved";
-/// The value with the repository of the operator's image.
+/// The chart value that contains the repository of the operator's image.
 pub(super) const REPOSITORY: &str = "controllerManager.manager.image.repository";
 
 /// The policies that have the setting `security`.
@@ -61,8 +61,8 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Reads files of values over the defaults of the chart. A later file wins. A null removes a value. With `reuse`,
-    /// the files have all values of the earlier release, and the chart adds only its new values.
+    /// Reads files of values, and merges them over the defaults of the chart. A later file wins. A null removes a
+    /// value. With `reuse`, the files have all values of the earlier release, and the chart adds only its new values.
     pub(super) fn read(files: &[String], reuse: bool) -> anyhow::Result<Self> {
         let defaults: Value = serde_saphyr::from_str(DEFAULTS).context("the values of the chart in this program")?;
         let mut root = if reuse { json!({}) } else { defaults.clone() };
@@ -106,7 +106,7 @@ impl Values {
         }
     }
 
-    /// Replaces the operator's image with the chart's.
+    /// Replaces the image of the operator by the chart's default image.
     pub(super) fn take_usual_image(&mut self) {
         let usual = self.defaults["controllerManager"]["manager"]["image"].clone();
         merging::set(&mut self.root, "controllerManager.manager.image", usual);
@@ -252,7 +252,8 @@ impl Values {
         self.rows.iter().filter(is_set_by_value).filter_map(of).collect()
     }
 
-    /// Returns the variables of the ConfigMap: those of values, and the entries of `extraConfig`, which win.
+    /// Returns the variables of the ConfigMap: the variables that come from values, and the entries of `extraConfig`.
+    /// The entries override the other variables.
     pub(super) fn environment(&self, home: &str) -> Environment {
         let mut environment = self.variables(home);
         let entries = self.at("extraConfig").as_object().into_iter().flatten();

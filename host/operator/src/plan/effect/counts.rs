@@ -23,7 +23,7 @@ pub struct Counts {
     pub failing: u64,
     /// Objects that change only when their plan gates open.
     pub waiting: u64,
-    /// Objects with an unknown effect, and kinds with objects that the caller does not know.
+    /// Objects with an unknown effect, and kinds with objects that the caller cannot see.
     pub unknown: u64,
 }
 

@@ -8,7 +8,7 @@ use crate::plan::Field;
 /// The maximum length of a path or of a message, in bytes.
 pub(super) const TEXT: usize = 300;
 
-/// Changes of the same field in the same way.
+/// The key of all changes that change the same field in the same way.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PathKey {
     pub(super) kind: String,

@@ -26,8 +26,7 @@ use crate::reconcile::{
 };
 use crate::status::Hindrance;
 
-/// The maximum number of times that a pass decides again about a child because the pass found another object than
-/// expected.
+/// If a pass finds another object than expected, it decides again about the child, at most this many times.
 pub(crate) const LOOKS: u32 = 2;
 
 /// The result of applying the children.
@@ -37,7 +36,7 @@ pub(crate) struct ChildrenResult {
     pub(crate) hindrances: Vec<(Hindrance, String)>,
     /// The error that decides when to retry.
     pub(crate) error: Option<CallError>,
-    /// The time to retry a manifest that the server rejected.
+    /// The time at which to retry a manifest that the server rejected.
     pub(crate) tried_again: Option<Instant>,
     /// The planned children whose names are taken: an object of another owner already has the name.
     pub(crate) conflicts: Vec<Reference>,

@@ -54,8 +54,8 @@ impl Handover {
     }
 }
 
-/// Returns whether a child that is no longer in the plan stays until the handover ends. Workloads and their
-/// configuration stay. Other children stay if the plan has a child of the same kind.
+/// Returns whether a child that is no longer in the plan stays until the handover ends. Workloads, configuration and
+/// protection stay. Any other child, such as a Service or a route, stays only if the plan has a child of the same kind.
 pub(crate) fn stays(child: &Seen, plan: &[Value]) -> bool {
     let is_of_its_kind = |manifest: &Value| manifest["kind"] == child.of.kind.as_str();
     runs_pods(child) || rank(&child.of, false) == 0 || plan.iter().any(is_of_its_kind)

@@ -49,7 +49,7 @@ pub(crate) fn never_changes(fields: &str, wanted: &Value) -> String {
     )
 }
 
-/// Returns the fields of the spec, and the fields next to the spec, that differ from the plan.
+/// Returns the fields that differ from the plan: fields of the spec, and top-level fields such as `data`.
 fn changed(wanted: &Value, live: &Value) -> Vec<String> {
     let differs = |wanted: &Value, live: &Value| drift::missing(wanted, live).is_some();
     let mut paths = Vec::new();

@@ -59,7 +59,7 @@ impl ExistingChild<'_> {
         }
     }
 
-    /// Returns the managed fields. If another client sets the replicas, leaves out the field `replicas` of the
+    /// Returns the managed fields. If another client sets the replicas, removes the field `replicas` from the
     /// operator's own entry.
     pub(super) fn without_replicas(&self, entries: Vec<Value>) -> Vec<Value> {
         let released = self.wanted.releases_replicas.then(|| managed_fields::released(&entries, &REPLICAS_FIELD));

@@ -26,7 +26,7 @@ pub(crate) struct ChildrenMemory {
     pub(crate) conflicts: BTreeSet<Reference>,
     /// The recent writes of each child.
     pub(crate) write_limit: WriteLimit,
-    /// If another client undoes the operator's writes to a child, the message about this child.
+    /// The message about a child whose writes another client undoes; `None` if there is no such child.
     pub(crate) undone: Option<String>,
 }
 

@@ -2,8 +2,9 @@
 //!
 //! The operator first deletes the children that lead to workloads, and last the children that protect workloads.
 //!
-//! A child stays while the watch on its type has an error. Possibly the policy left the child out of the plan only
-//! because the policy does not see the child. The operator could not restore deleted data.
+//! A child stays while the watch on its type has an error. During the error, the policy may not see objects of this
+//! type, and may leave the child out of the plan only for this reason. If the operator deleted the child, its data
+//! would be lost.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -21,8 +21,7 @@ use crate::{
 };
 
 /// Repairs a field that differs from the last apply. If the server may store the field in another form, a dry run first
-/// shows whether an apply would change anything. Also removes leftover fields of an earlier plan, whether or not a dry
-/// run is needed.
+/// shows whether an apply would change anything. In either case, also removes leftover fields of an earlier plan.
 pub(super) async fn repair(
     access: &Access,
     known: &ExistingChild<'_>,
@@ -55,8 +54,8 @@ pub(super) async fn repair(
     force(access, known, memory, &format!("{path} was different")).await
 }
 
-/// Removes leftover fields of an earlier plan, unless the operator already tried to remove these fields, or the fields
-/// belong to another field manager.
+/// Removes leftover fields of an earlier plan. Does nothing if the operator already tried to remove these fields, or if
+/// the fields belong to another field manager.
 pub(super) async fn clear(
     access: &Access,
     known: &ExistingChild<'_>,

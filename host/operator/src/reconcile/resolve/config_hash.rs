@@ -228,7 +228,7 @@ mod tests {
         carried_hash(&stamped[2]).unwrap().to_owned()
     }
 
-    /// Stamps the plan while the children in `live` exist.
+    /// Stamps the plan of an object whose live children are `live`.
     fn stamp(plan: &[Value], lookup: &dyn Lookup, live: &[Value]) -> Vec<Value> {
         stamp_after(plan, &mut Read::new(), lookup, live)
     }
@@ -268,11 +268,11 @@ mod tests {
         let of = |plan: &[Value]| carried_hash(&plan[2]).unwrap().to_owned();
         let mut read = Read::new();
         let live = stamp_after(&plan, &mut read, &Fixed::new([secret.clone(), config("1")]), &[]);
-        // The digest of the last read replaces unreadable content.
+        // If the content is unreadable now, the hash uses the digest of the last read.
         assert_eq!(of(&stamp_after(&plan, &mut read, &closed("1"), &live)), of(&live));
         let changed = stamp_after(&plan, &mut read, &closed("2"), &live);
         assert_eq!(of(&changed), of(&stamp(&plan, &Fixed::new([secret, config("2")]), &[])));
-        // A process that never read the content keeps the hash until another input changes.
+        // If this process has never read the content, the workload keeps its hash until another input changes.
         let mut read = Read::new();
         assert_eq!(of(&stamp_after(&plan, &mut read, &closed("1"), &live)), of(&live));
         let rolled = stamp_after(&plan, &mut read, &closed("2"), &live);

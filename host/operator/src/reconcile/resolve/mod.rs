@@ -82,7 +82,7 @@ pub(crate) async fn render(
         .compute(is_local, move || {
             let lookup = watch.lookup();
             let rendered = renderer.render(&object, &lookup)?;
-            // Pay here, because the work continues if the pass is aborted.
+            // Charge the budget here, on the thread of the work, because the work continues if the pass is aborted.
             if let Some(payer) = payer.filter(|_| !rendered.recalled()) {
                 budgets.pay(&payer, Instant::now(), rendered.fuel);
             }
@@ -93,8 +93,8 @@ pub(crate) async fn render(
 
 /// Makes the watch follow the needs of an object. Returns whether the watch knows all of these needs.
 fn set_needs(runner: &PolicyRunner, key: &ObjectKey, needs: &[Need], memory: &mut Memory) -> Result<bool, TooMany> {
-    // Invalidate the stored needs first. If the pass is aborted, the operator forgets these needs. Without this line,
-    // it would take the older stored needs for those that the watch follows.
+    // Invalidate the stored hash of the needs first. If the pass is aborted, its memory is lost. The next pass would
+    // then assume that the watch still follows the needs before this call.
     runner.memories.doubt_needs(key);
     memory.plan.followed = None;
     let known = runner.watch.set_needs(key, needs.iter().map(Need::followed))?;

@@ -30,7 +30,7 @@ impl Composed {
         Some(Self(status::amend(object, of, reason, &message, why.is_lasting())))
     }
 
-    /// Returns the content, for the write.
+    /// Returns the content of the status.
     pub(crate) fn into_value(self) -> Value {
         self.0
     }
@@ -40,12 +40,12 @@ pub(crate) struct Assessment {
     pub(crate) status: Composed,
     /// The fuel that the assessment used.
     pub(crate) fuel: u64,
-    /// Whether the policy failed, now or earlier in the pass.
+    /// Whether the policy failed, during the assessment or earlier in the pass.
     pub(crate) is_failed: bool,
     /// Whether the policy got no sandbox or no processor. A missing sandbox or processor is not a failure of the
     /// policy, so the operator retries the pass.
     pub(crate) is_unasked: bool,
-    /// The id of the assessment in the flight recorder. `None` unless the policy failed while it assessed the children.
+    /// The id of the assessment in the flight recorder. `None` if the policy did not fail during the assessment.
     pub(crate) decision: Option<DecisionId>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) async fn assess(
             Verdict::Planned(_) | Verdict::Refused(_) => {
                 let (assessed, fuel, children) = renderer.assess_counted(&rendered, outcome.clone(), children);
                 used = fuel;
-                // Pay here, because the work continues if the pass is aborted.
+                // Charge the budget here, on the thread of the work, because the work continues if the pass is aborted.
                 budgets.pay(&key, Instant::now(), fuel);
                 assessed.inspect_err(|failed| {
                     metrics.policy_failure(&failed.policy, failed.failure.category());

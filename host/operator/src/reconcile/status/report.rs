@@ -27,8 +27,8 @@ use crate::{
     },
 };
 
-/// Records the result in the object's memory. Returns whether the status stays unchanged: the operator does not
-/// immediately report a failure that may be over in the next pass.
+/// Records the result in the object's memory. Returns true if the pass must not write the status, because the pass
+/// failed and the next pass may succeed.
 pub(crate) fn remember(
     access: &Access,
     subject: &Subject<'_>,
@@ -54,8 +54,8 @@ pub(crate) fn remember(
     (children.waits && memory.failures < SHOWN_FROM) || error.is_some_and(|error| !error.is_shown(memory.failures))
 }
 
-/// Writes the status. Returns whether the operator wrote the status. If the pass ends before the write, returns the end
-/// of the pass.
+/// Writes the status. Returns whether the operator wrote the status. If the pass must end without this write, returns
+/// how it ends.
 pub(crate) async fn report(
     runner: &PolicyRunner,
     access: &Access,

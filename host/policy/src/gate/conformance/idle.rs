@@ -20,7 +20,7 @@ pub type Schemas<'a> = dyn Fn(&ResourceType) -> Option<&'a Value> + 'a;
 /// - The place that the origin names cannot exist.
 /// - The field has a value in a sample, but no sample has an equal value in the place.
 ///
-/// An origin is not wrong just because no sample has a value in its field.
+/// If no sample has a value in an origin's field, the origin can still be right.
 #[derive(Default)]
 pub(super) struct IdleOrigins {
     /// The findings about each origin, by kind, path and place.

@@ -1,8 +1,8 @@
 //! Lets a checked revision serve if it can serve together with all other serving revisions and settings.
 //!
 //! Sometimes a policy fits only new settings, and these settings fit only this policy. Then the policy and the settings
-//! start to serve at the same time. Neither could serve first, because the new settings replace active settings of the
-//! same ConfigMap.
+//! start to serve at the same time. They cannot start one after the other, because the new settings replace active
+//! settings of the same ConfigMap.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -39,8 +39,7 @@ enum Verdict {
 
 impl Lifecycle {
     /// Lets a revision serve if it can serve together with all other serving revisions. The earlier revision of the
-    /// same source stops serving. Returns `None` while a trial of settings or the computation of the effect is not
-    /// finished.
+    /// same source stops serving. Returns `None` while the operator tries the settings or computes the effect.
     pub(super) async fn activate(
         &mut self,
         mut candidate: Candidate,
@@ -59,7 +58,7 @@ impl Lifecycle {
         }
         together.push(candidate);
         match self.weigh(&mut together).await {
-            // Admit the settings first: if this process ends before it admits the policy, the next process still checks
+            // Admit the settings before the policy: if this process ends between the two, the next process still checks
             // the policy.
             Verdict::Fit(serving) => self.let_in_gated(together, &serving).await,
             Verdict::Open => Ok(None),
@@ -67,8 +66,8 @@ impl Lifecycle {
         }
     }
 
-    /// Returns refused, waiting or held settings for a policy, if these settings would replace active settings of the
-    /// same ConfigMap.
+    /// Returns the settings for a policy that were refused, wait or are held, and that would replace active settings of
+    /// the same ConfigMap.
     fn settings_for(&self, Candidate { entry, .. }: &Candidate, found: &[Found]) -> Vec<Candidate> {
         let Content::Policy(policy, _) = &entry.content else { return Vec::new() };
         let settings = found.iter().filter(|found| found.source.namespace == entry.source.namespace);
@@ -92,8 +91,8 @@ impl Lifecycle {
     }
 
     /// Adds the candidates to the admitted revisions, and returns whether they can serve together. If they cannot, or
-    /// if the answer is still open, removes the candidates again. [`Verdict::Unfit`] gives the reason for the last
-    /// candidate.
+    /// if the answer is still open, removes the candidates again. [`Verdict::Unfit`] contains the reason why the last
+    /// candidate does not serve.
     async fn weigh(&mut self, candidates: &mut [Candidate]) -> Verdict {
         let serving = self.propose(candidates);
         let verdict = self.judge(candidates, serving).await;
@@ -148,8 +147,8 @@ impl Lifecycle {
             Err(Unfit { message, before, .. }) if !before.is_empty() => {
                 return Verdict::Unfit(self.waits_for_end(name, entry, &before, &message));
             }
-            // Without the operator's own ConfigMap, all revisions could serve together. So the revision waits until the
-            // owner corrects this ConfigMap.
+            // The cause is the operator's own ConfigMap: without it, all revisions could serve together. So the
+            // revision waits until the owner corrects this ConfigMap.
             Err(Unfit { reason, message, .. }) if arrange(&self.settings).is_ok() => {
                 return Verdict::Unfit(self.waits_for_config(name, entry, reason, &message));
             }
@@ -165,8 +164,8 @@ impl Lifecycle {
         for Candidate { name, entry, .. } in candidates {
             match self.cases_of(name, &serving, &arranged) {
                 Ok(more) => cases.extend(more),
-                // A policy that waits for a place may not fit the settings of this place. In this case, do not try the
-                // policy.
+                // Ignore the error for a policy: a policy that waits for a place need not fit the settings that this
+                // place has now, so the operator does not try it.
                 Err(_) if matches!(entry.content, Content::Policy(..)) => {}
                 Err(Unfit { message, before, .. }) if !before.is_empty() => {
                     return Verdict::Unfit(self.waits_for_end(name, entry, &before, &message));
@@ -210,8 +209,8 @@ impl Lifecycle {
         NotAdmitted::pending(reason, format!("ConfigMap {OPERATOR_CONFIG}: {message}"))
     }
 
-    /// Lets a revision wait for the end of rollouts. The revision fits the policies that are being rolled out, but not
-    /// the policies that serve the objects that the rollouts have not moved yet.
+    /// Lets a revision wait for the end of rollouts. The revision fits the policies that are being rolled out. But it
+    /// does not fit the predecessors, which still serve the objects that the rollouts have not moved yet.
     fn waits_for_end(
         &mut self,
         name: &str,
@@ -285,12 +284,12 @@ impl Lifecycle {
         }
         let asked = self.asked(name);
         self.counted.insert(name.clone());
-        // A revision that replaces a serving revision keeps the place of that revision.
+        // A revision that replaces a serving revision gets the place of that revision without a wait.
         let replaces = before.iter().any(|other| self.records.status(other).state == RevisionState::Active);
         let kept_out = if replaces { None } else { self.revisions.kept_out(entry, serving) };
         let (remarks, approval) = (entry.content.remarks().join("; "), self.approval(name));
         let rollout = self.rollout_of(candidate);
-        // A rollout begins only when the revision gets its place.
+        // If another revision has the place, the rollout begins only when this revision gets the place.
         let conflict = || rollout.as_ref().and_then(|_| self.revisions.conflict_of(name, serving));
         let kept_out = kept_out.or_else(conflict);
         let rollout = rollout.filter(|_| kept_out.is_none());
@@ -329,7 +328,8 @@ impl Lifecycle {
             entry.stage = stage;
         }
         // Two revisions of a source must never serve together, so stop the earlier revisions now instead of in the next
-        // round. During a rollout, the predecessor yields.
+        // round. During a rollout, the predecessor is not stopped, but yields: it still serves the objects that are not
+        // moved.
         for other in before {
             let (other, by) = (other.clone(), name.clone());
             let action = match yields.as_ref() {
@@ -343,8 +343,8 @@ impl Lifecycle {
     }
 }
 
-/// Returns why settings or a policy wait for the end of rollouts. `message` says what does not fit before the rollouts
-/// end.
+/// Returns the message for settings or a policy that wait for the end of rollouts. The parameter `message` says what
+/// does not fit before the rollouts end.
 pub(super) fn fits_after(rollouts: &[Arc<str>], message: &str) -> String {
     format!(
         "waits for the end of the rollout of {}, because it does not fit the policies that serve until then: {message}",

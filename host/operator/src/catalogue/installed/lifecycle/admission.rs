@@ -68,17 +68,17 @@ impl Lifecycle {
         let begins =
             package.component.is_some() && !self.waiting.contains_key(name) && self.defaults.own(name).is_none();
         if begins && !self.is_checked(name, found, &package, asked.as_ref()).await? {
-            // When this check or an earlier check ends, a new round starts.
+            // The end of this check, or of a check for which this check waits, starts a new round.
             return Ok(false);
         }
         let stands = [self.questions.stand(name), self.trials.stand(name), self.previews.stand(name)];
         if stands.iter().any(|stand| matches!(stand, Stand::UnderWay)) {
-            // When the question, the trial or the preview ends, a new round starts.
+            // The end of the question about rights, of the trial or of the preview starts a new round.
             return Ok(false);
         }
         if package.component.is_some() {
-            // A package that only waits for rights also takes the turn of this round, because the operator asks the API
-            // server about the rights.
+            // A package that only waits for rights also takes its namespace's turn of this round, because each attempt
+            // sends questions to the API server.
             self.fairness.take(&found.source.namespace);
         }
         // If the API server does not answer, the next round continues the check.
@@ -91,8 +91,8 @@ impl Lifecycle {
                     self.permitted.remove(name);
                 }
                 if activated.is_err() {
-                    // Keep the checked content: passing the gate again would take time. But the objects can change
-                    // until the next attempt, so forget the effect.
+                    // Keep the checked content: passing the gate again would take time. But forget the effect, because
+                    // the objects can change until the next attempt.
                     self.waiting.insert(name.to_owned(), content);
                     self.previews.forget(name);
                 }
@@ -125,8 +125,7 @@ impl Lifecycle {
                     status.retried = asked;
                     status.policy = of.or(status.policy.take());
                     status.answers_digest = answers.or(status.answers_digest.take());
-                    // A refused revision has no effect to show, except if a person approved it: the approval is for
-                    // this effect.
+                    // Remove the effect from the status of a refused revision, except if a person approved this effect.
                     let shows = is_held || status.state == RevisionState::Pending || status.approved.is_some();
                     status.preview = preview.or(status.preview.take()).filter(|_| shows);
                     status.limits_digest = limits_digest;
@@ -147,7 +146,7 @@ impl Lifecycle {
                 again
             }
         };
-        // A later attempt needs a new effect, because the objects can change meanwhile.
+        // Forget the effect, because the objects can change until a later attempt.
         self.previews.forget(name);
         // Remove this entry last: if an earlier write of this function fails, the next round continues the check.
         self.checking.remove(name);
@@ -210,7 +209,7 @@ impl Lifecycle {
             Err(refused) => return Ok(Some(Err(refused))),
         };
         let content = match self.waiting.get(name) {
-            // The package already passed the gate, and waited for something else.
+            // The package already passed the gate, and waited for a change outside the package.
             Some(content) => content.clone(),
             None => match self.content(name, &found.source, package).await {
                 Ok(content) => content,
@@ -239,8 +238,8 @@ impl Lifecycle {
         Ok(Some(Ok(AdmittedRevision { rollout, ..entry_of(found, package, reach, content) })))
     }
 
-    /// Returns the rights for the policy that the operator lacks. Starts to ask the API server, and returns `None`
-    /// until the API server has answered.
+    /// Returns the rights that the policy needs and the operator lacks. The first call asks the API server. Returns
+    /// `None` until the API server has answered.
     async fn missing(&mut self, name: &str, policy: &Policy, found: &Found) -> Option<Missing> {
         if let Some(missing) = self.questions.take(name).await {
             return Some(missing);

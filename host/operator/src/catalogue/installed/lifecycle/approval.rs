@@ -15,9 +15,9 @@ use crate::{
 };
 
 impl Lifecycle {
-    /// Returns the approval of a revision by a person, or `None` without an approval. The annotation stays when the
-    /// revision serves, and when another revision replaces the revision. So the annotation counts only for the hold for
-    /// which the person wrote it.
+    /// Returns the approval of a revision by a person, or `None` without an approval. The annotation with the approval
+    /// stays in the record when the revision serves, and when another revision replaces it. So the annotation counts
+    /// only for the hold for which the person wrote it.
     pub(super) fn approval(&self, name: &str) -> Option<PolicyApproval> {
         let status = self.records.status(name);
         if status.approved.is_some() {
@@ -53,20 +53,21 @@ impl Lifecycle {
         let now = self.hold_depends_on(name, &status, package);
         match self.refused_under.get(name) {
             Some(then) => *then != now,
-            // An earlier process held the revision, so this process does not know on what the hold depended.
+            // An earlier process held the revision, so this process does not know on which revisions and approvals the
+            // hold depended.
             None => status.reason.as_deref() == Some(PLACE_TAKEN) || !now.is_empty(),
         }
     }
 
-    /// Remembers the approvals and revisions on which a hold depends.
+    /// Remembers the approvals and the other revisions on which the hold of a revision depends.
     pub(super) fn remember_hold(&mut self, name: &str, package: &Package) {
         let depends_on = self.hold_depends_on(name, &self.records.status(name), package);
         self.refused_under.insert(name.to_owned(), depends_on);
     }
 
-    /// Returns the approved revisions among those that start to serve together. If another package has the place, also
-    /// returns the serving revisions that can apply in the namespace of this package, and whether their sources were
-    /// deleted.
+    /// Returns texts that change when a reason for the hold may be gone. They name the approved revisions among those
+    /// that start to serve together. If another package has the place, they also name the serving revisions that can
+    /// apply in the namespace of this package, and say whether their sources were deleted.
     fn hold_depends_on(&self, name: &str, status: &PolicyRevisionStatus, package: &Package) -> BTreeSet<String> {
         let together = status.preview.iter().flat_map(|preview| preview.inputs.together.iter().map(String::as_str));
         let approved = std::iter::once(name).chain(together).filter(|name| self.approval(name).is_some());
@@ -89,7 +90,8 @@ impl Lifecycle {
 /// Returns the name of the person who approved a revision with this status, or `None` if the annotations do not approve
 /// its current hold. `hold` is the start of the hold that the person saw.
 fn approver(status: &PolicyRevisionStatus, by: &str, hold: &str) -> Option<String> {
-    // While another package has the place, the effect is not known, so a person cannot have seen it.
+    // Ignore an approval while another package has the place: the effect is not known then, so the person cannot have
+    // seen it.
     let is_current = status.state == RevisionState::Held
         && status.since.as_deref() == Some(hold.trim())
         && status.reason.as_deref() != Some(PLACE_TAKEN);

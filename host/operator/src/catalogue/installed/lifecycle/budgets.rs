@@ -1,4 +1,4 @@
-//! Records in which namespaces objects of a revision wait, because a budget is used up.
+//! Records, for each revision, the namespaces in which its objects wait because a budget is used up.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,8 +15,8 @@ use super::{LOOK_AGAIN, Lifecycle};
 const MAX_NAMESPACES: usize = 10;
 
 impl Lifecycle {
-    /// Updates the records of all revisions in whose namespaces a budget is used up, or no longer used up. Returns the
-    /// time until the next look. Without limits, no further look is needed.
+    /// Updates the record of each revision whose list of such namespaces changed. Returns the time until the next call,
+    /// or `None` if there are no limits.
     pub(super) async fn note_budgets(&mut self) -> Option<Duration> {
         let budgets = &self.tools.budgets;
         let has_limits = budgets.have_limits();
@@ -25,8 +25,8 @@ impl Lifecycle {
         for (name, revision) in self.records.all() {
             let mut status = self.records.status(name);
             let serves = matches!(status.state, RevisionState::Active | RevisionState::Yielding);
-            // In `used_up`, all policies of the process share one entry. So the kind decides to which policy an item
-            // belongs.
+            // In `used_up`, all policies of the process share one entry. So the kind of each item in the entry shows to
+            // which policy the item belongs.
             let is_of_process = self.defaults.is_of_process(&revision.spec.source);
             let answers: Option<Arc<str>> = if is_of_process { None } else { Some(name.as_str().into()) };
             let waiting = used_up.get(&answers).filter(|_| serves).into_iter().flatten();

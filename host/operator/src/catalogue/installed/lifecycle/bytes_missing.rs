@@ -1,12 +1,12 @@
-//! Handles active revisions that a new process cannot load any more: the bytes are gone, or this build does not accept
-//! the bytes.
+//! Handles lost revisions: admitted revisions that a new process cannot load any more, because the stored bytes are
+//! gone or this build does not accept the bytes.
 //!
 //! A revision that cannot be loaded keeps its place, and its predecessor answers as a fallback. The fallback deletes no
-//! children, because the revision needs its children again when it can be loaded. The operator tries to load the
+//! children, because the lost revision needs its children again when it is loaded again. The operator tries to load the
 //! revision at each start, when the bytes come back, and when a user requests an attempt.
 //!
-//! A revision that yields during a rollout keeps its place too. Its objects wait: its own predecessor must not take
-//! them over, because their children would then change twice.
+//! A revision that yields during a rollout can be lost too. Then the objects that the rollout has not moved wait. Its
+//! own predecessor must not take these objects over, because their children would then change twice.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ impl Lifecycle {
         self.enter_or_owe(&name, withheld, |status| status.retried = asked).await;
     }
 
-    /// Lets the objects of a revision wait, because the revision yields and cannot be loaded any more.
+    /// Records that a yielding revision cannot be loaded any more, so that its objects wait.
     pub(super) async fn cannot_yield(&mut self, revision: &Revision, found: &[Found], why: &str, bytes_are_gone: bool) {
         let name = revision.metadata.name.clone().unwrap_or_default();
         let why = format!("{LOST} ({})", cut(why, NOTE));
@@ -101,8 +101,8 @@ impl Lifecycle {
         self.revisions.entries.insert(revision.metadata.name.clone().unwrap_or_default(), entry);
     }
 
-    /// Returns whether to try to load the predecessor of a rollout again. If this build does not accept its bytes, only
-    /// a request of a user can help.
+    /// Returns whether to try to load the predecessor of a rollout again. If this build does not accept the
+    /// predecessor's bytes, tries again only if a user requests this.
     pub(super) fn may_yield_again(&self, name: &str) -> bool {
         match self.revisions.entries.get(name).map(|entry| &entry.content) {
             Some(Content::Lost { bytes_are_gone, .. }) => *bytes_are_gone || self.is_asked_for(name),
@@ -126,8 +126,8 @@ impl Lifecycle {
         let before = self.revisions.entries.get(name).cloned();
         let loaded = self.load_and_let_back(revision, found).await;
         if let (Err(_), Some(before)) = (&loaded, before) {
-            // Keep the old entry: either the operator does not know yet whether the revision can serve, or the write of
-            // its status failed.
+            // After an error, restore the old entry: the operator does not know yet whether the revision can serve, or
+            // could not write its status.
             self.revisions.entries.insert(name.to_owned(), before);
         }
         loaded
@@ -141,9 +141,9 @@ impl Lifecycle {
         Ok(loaded)
     }
 
-    /// Lets the revisions in `back` serve, which could not be loaded before. Possibly a revision cannot serve together
-    /// with the revisions that the operator admitted in the meantime. Then the predecessor of this revision keeps
-    /// serving, and the other revisions do not wait.
+    /// Lets the revisions in the parameter `back` serve. They are loaded now, and could not be loaded before. If one of
+    /// them cannot serve together with the revisions that the operator admitted in the meantime, its predecessor keeps
+    /// serving, and the other revisions in `back` serve nevertheless.
     pub(super) async fn let_back(&mut self, back: &[Revision], found: &[Found]) -> Result<(), StepError> {
         let names: Vec<String> =
             back.iter().map(|revision| revision.metadata.name.clone().unwrap_or_default()).collect();
@@ -171,7 +171,7 @@ impl Lifecycle {
         };
         let mut others = serving.clone();
         others.remove(name);
-        // If the operator's own ConfigMap does not fit the policies, the last good settings apply.
+        // If the content of the operator's own ConfigMap does not fit the policies, try the last good settings.
         let settings = [self.config(), fitted].map(|config| self.shared(config.as_ref()));
         let hold = settings.iter().find(|shared| self.revisions.arrange(&others, shared).is_ok());
         Ok(hold.and_then(|shared| self.revisions.arrange_with(Some(name), serving, shared).err()))

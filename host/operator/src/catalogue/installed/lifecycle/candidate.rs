@@ -10,12 +10,13 @@ pub(super) struct Candidate {
     pub(super) name: String,
     pub(super) entry: AdmittedRevision,
     pub(super) package: Arc<Package>,
-    /// The revisions that serve now and that the candidate replaces: those of its source, and the one in `succeeds`.
+    /// The serving revisions that the candidate replaces: the revisions of its source, and the revision in the field
+    /// `succeeds`.
     pub(super) before: Vec<String>,
     /// The serving revision in the candidate's place whose source was deleted.
     pub(super) succeeds: Option<String>,
-    /// The earlier entry of this revision among the admitted revisions. The operator restores it if the candidate
-    /// cannot serve.
+    /// The earlier entry of this revision among the admitted revisions. The operator restores this entry if the
+    /// candidate cannot serve.
     pub(super) kept: Option<AdmittedRevision>,
 }
 

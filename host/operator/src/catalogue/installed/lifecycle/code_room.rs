@@ -49,7 +49,8 @@ impl Lifecycle {
             let revision = self.records.get(name)?;
             Some((name, (&revision.spec.source.namespace, content)))
         });
-        // A revision may be both in `waiting` and in `entries`, with the same code. The map counts this code once.
+        // A revision may be in both maps, `waiting` and `entries`, with the same code. Collect by name, so that this
+        // code counts once.
         let all: BTreeMap<&String, (&String, &Content)> = waiting.chain(entries).collect();
         let mut sum = CodeSum::default();
         for (of, content) in all.into_iter().filter(|(other, _)| *other != name).map(|(_, it)| it) {

@@ -44,12 +44,12 @@ pub(super) struct DefaultPackage {
     pub(super) answers: AnswersAs,
 }
 
-/// How a default policy of this process answers.
+/// How a default policy of this process answers for objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswersAs {
-    /// The policy answers as a policy of the process.
+    /// The policy answers without a revision, as a policy of the process.
     Process {
-        /// Whether the record and the bytes of the policy are known to be stored.
+        /// Whether this process knows that the record and the bytes of the policy are stored.
         is_recorded: bool,
     },
     /// The policy answers as a revision, because another default policy served before.
@@ -77,7 +77,7 @@ impl DefaultPolicies {
         self.all.is_empty()
     }
 
-    /// Returns whether the default policies serve at once, whatever is recorded.
+    /// Returns whether the default policies of this process serve at once, even if other default policies are recorded.
     pub(super) fn serve_at_once(&self) -> bool {
         self.rollout == DefaultsRollout::Now
     }
@@ -92,8 +92,8 @@ impl DefaultPolicies {
         self.of(source).is_some_and(|default| default.answers != AnswersAs::Revision)
     }
 
-    /// Returns whether this process ignores a recorded default policy at its start. It ignores the policy if the policy
-    /// of the process answers, or if this version of the operator has no policy for the kind.
+    /// Returns whether this process ignores a recorded default policy at its start. It does so if its own default
+    /// policy answers without a revision, or if this version of the operator has no default policy for the kind.
     pub(super) fn is_over(&self, source: &PolicySource) -> bool {
         is_default(source) && self.of(source).is_none_or(|default| default.answers != AnswersAs::Revision)
     }
@@ -111,14 +111,13 @@ impl DefaultPolicies {
         if is_default(source) { self.rollout.of(own) } else { own.clone() }
     }
 
-    /// Returns whether the default policy that this process has for a source has at least these grants. The owner's
-    /// limits need not allow such grants.
+    /// Returns whether this process's default policy with this source has all of these grants. The owner's limits need
+    /// not allow such grants.
     pub(super) fn has_grants(&self, source: &PolicySource, grants: &Grants) -> bool {
         self.of(source).is_some_and(|own| grants.is_within(&own.package.file.grants))
     }
 
-    /// Returns whether the default policy that this process has for a source emits and reads at least the types of
-    /// these claims.
+    /// Returns whether this process's default policy with this source emits and reads all types in these claims.
     pub(super) fn has_types(&self, source: &PolicySource, claims: &[Claim]) -> bool {
         let Some(own) = self.of(source) else { return false };
         let own = &own.policy.descriptor().claims;
@@ -132,8 +131,8 @@ impl DefaultPolicies {
         self.all.iter().find(|default| default.found.source == *source)
     }
 
-    /// Returns a package in the form that the gate checks. A default policy of another version gets the namespaces that
-    /// default policies of this process are allowed to read.
+    /// Returns a package in the form that the gate checks. A default policy of another version of the operator is
+    /// allowed to read the same namespaces as the default policies of this process.
     pub(super) fn granted(&self, source: &PolicySource, package: &Arc<Package>) -> Arc<Package> {
         let mut package = Arc::clone(package);
         if is_default(source) && !self.reads.is_empty() {
@@ -142,8 +141,9 @@ impl DefaultPolicies {
         package
     }
 
-    /// Returns whether a layer of settings belongs to a policy of the process that answers as a revision. The revision
-    /// has these settings itself, and other default policies for its kinds must not get them.
+    /// Returns whether a layer of settings comes from the `policy.yaml` of a default policy that answers as a revision.
+    /// The revision contains these settings itself. Other default policies for its kinds must not get them, so the
+    /// settings of the process leave them out.
     pub(super) fn is_of_revision(&self, layer: &Layer) -> bool {
         let is_it = |default: &DefaultPackage| {
             default.answers == AnswersAs::Revision && layer.policy.as_ref() == Some(&default.policy.id().name)
@@ -158,8 +158,8 @@ impl DefaultPolicies {
     }
 }
 
-/// Returns whether the policy of this process replaces a recorded default policy that this process cannot use. During a
-/// rollout, the rollout decides.
+/// Returns whether the policy of this process replaces a recorded default policy that this process cannot use. If the
+/// recorded default policy is being rolled out, returns false, because the rollout decides.
 pub(super) fn gives_way(revision: &Revision) -> bool {
     let status = revision.status.as_ref();
     is_default(&revision.spec.source)

@@ -1,5 +1,5 @@
-//! Records the default policies that serve, and lets the recorded default policies of another version of the operator
-//! continue to serve.
+//! Records the default policies that serve. At the start of a process, lets the recorded default policies of another
+//! version of the operator continue to serve.
 //!
 //! If no other default policy is recorded, the policy of the process answers, without a revision, and the operator
 //! records it. Otherwise the operator treats the policy of the process like new content of a ConfigMap: the policy goes
@@ -28,8 +28,9 @@ use crate::{
 const RECORD_AGAIN: Duration = Duration::from_secs(30);
 
 impl Lifecycle {
-    /// Compares the default policies of this process with the recorded ones. A policy of this process answers as a
-    /// revision if another default policy of its source serves or has to serve again, or if its own rollout is running.
+    /// Compares the default policies of this process with the recorded ones. A default policy of this process answers
+    /// as a revision if another default policy for its kinds serves or has to serve again, or if its own rollout is
+    /// running.
     pub(super) fn compare_defaults(&mut self) {
         let facts = self.facts();
         let has_changed = |default: &&DefaultPackage| {
@@ -53,8 +54,8 @@ impl Lifecycle {
     }
 
     /// Lets the policies of this process serve instead of recorded default policies that do not fit the settings of
-    /// this process. Skips a default policy that is being rolled out: its rollout waits for other settings, like the
-    /// rollout of a package.
+    /// this process. Skips a default policy that is being rolled out: like the rollout of a package, its rollout waits
+    /// until the settings change.
     pub(super) async fn replace_unfit_defaults(&mut self) {
         loop {
             let serving = self.facts().serving();

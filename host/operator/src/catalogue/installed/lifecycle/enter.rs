@@ -27,8 +27,8 @@ impl Lifecycle {
         Ok(true)
     }
 
-    /// Enters a state that the operator computes from other states. The new state is in effect even if the write fails,
-    /// because a later process computes the state again. Returns whether the record still exists.
+    /// Enters a state that follows from the states of other revisions. The new state is in effect even if the write
+    /// fails, because a later process computes the state again. Returns whether the record still exists.
     pub(super) async fn enter_or_owe(
         &mut self,
         name: &str,
@@ -68,7 +68,8 @@ impl Lifecycle {
         }
         change(&mut status);
         if ends_service(status.state) {
-            // Remove the approval: otherwise the revision could serve again later, with an effect that nobody saw.
+            // Remove the approval: otherwise the revision could serve again later, with an effect that no person
+            // approved.
             status.approved = None;
         }
         let differs = (before.state, &before.reason) != (status.state, &status.reason);
@@ -116,8 +117,8 @@ impl Lifecycle {
     }
 }
 
-/// Returns whether a revision in this state does not serve although it was let in. In all other states, the revision
-/// serves, or was not let in.
+/// Returns whether a revision in this state was admitted and does not serve. In all other states, the revision serves,
+/// or was never admitted.
 fn ends_service(state: RevisionState) -> bool {
     matches!(state, RevisionState::Superseded | RevisionState::Conflict | RevisionState::Quarantined)
 }

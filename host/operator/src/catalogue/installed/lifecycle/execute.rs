@@ -1,5 +1,5 @@
-//! Executes the planned actions, one after another. The operator reports an action that fails. The failure does not
-//! delay other actions.
+//! Executes the planned actions, one after another. If an action fails, the operator reports the error and continues
+//! with the other actions.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -113,8 +113,8 @@ impl Lifecycle {
                 let keep_rollout = |status: &mut PolicyRevisionStatus| {
                     let rollout = status.rollout.take().filter(PolicyRollout::is_open);
                     end(status);
-                    // Keep an open rollout in the status: then a package with a new name does not take this revision as
-                    // its predecessor.
+                    // Keep an open rollout in the status: it shows that this revision did not serve all objects. So a
+                    // renamed package does not take this revision as its predecessor.
                     status.rollout = rollout;
                     end_rollout(&mut status.rollout, "ended", now);
                 };
@@ -178,7 +178,7 @@ impl Lifecycle {
         is_compiled
     }
 
-    /// Loads a revision that is to serve again in place of a quarantined revision. If the operator cannot load the
+    /// Loads a revision so that it serves again, in place of a quarantined revision. If the operator cannot load the
     /// revision any more, it records the reason in the PolicyRevision. The next plan then chooses another revision.
     async fn restore_one(&mut self, name: &str, failed: &str, found: &[Found]) -> Result<(), StepError> {
         let Some(revision) = self.records.get(name).cloned() else { return Ok(()) };
@@ -199,7 +199,7 @@ impl Lifecycle {
                 let message = format!("{failed} {what}");
                 let restored = Transition::new(RevisionState::Active, "Restored", message);
                 self.enter_or_owe(name, restored, |status| status.claimed = claimed).await;
-                // The package may contain the restored revision again. The revision then needs no further check.
+                // If the package contains the restored revision again, the revision needs no further check.
                 self.checking.remove(name);
                 self.waiting.remove(name);
                 self.due.remove(name);
@@ -217,9 +217,9 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Gives a restored predecessor the claim of the failed revision, because the predecessor serves as long as the
-    /// failed package exists. The predecessor gets the claim even if the two revisions have different sources. Returns
-    /// the time of the claim in the format of the record.
+    /// Gives a restored predecessor the claim of the failed revision, because the predecessor serves in the failed
+    /// revision's place. The predecessor gets the claim even if the two revisions have different sources. Returns the
+    /// time of the claim in the format of the record.
     fn claim_of(&mut self, failed: &str, restored: &str, found: &[Found]) -> Option<String> {
         let age = age_of(self.records.get(failed)?, found);
         let (mut serving, waiting) = (self.facts().serving(), self.waiting_for_a_place());

@@ -23,8 +23,8 @@ pub(super) struct SourceRevision<'a> {
     pub(super) revision: Option<String>,
     /// The creation time of the package's ConfigMap.
     pub(super) created: &'a str,
-    /// Whether the package is a default policy that answers as a policy of the process. Its revision does not serve, so
-    /// this module only keeps the record.
+    /// Whether the package is a default policy that answers without a revision, as a policy of the process. The
+    /// operator keeps the record of its revision, but plans no other actions for the revision.
     pub(super) is_of_process: bool,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Facts<'a> {
         self.status(name).map(|status| status.state).unwrap_or_default()
     }
 
-    /// Returns the admitted revisions, whether or not they conflict with each other.
+    /// Returns all admitted revisions, including revisions that wait for a place because of a conflict.
     pub(super) fn serving(self) -> BTreeSet<String> {
         let is_let_in = |name: &&String| self.state(name).is_let_in();
         self.revisions.entries.keys().filter(is_let_in).cloned().collect()
@@ -85,8 +85,8 @@ impl<'a> Facts<'a> {
         self.state(name) == RevisionState::Yielding && self.yielding().into_iter().any(|yields| yields == name)
     }
 
-    /// Returns whether a revision is rolled out while its predecessor cannot serve. If such a revision went into
-    /// quarantine, weaker policies would take over all its objects.
+    /// Returns whether a revision is rolled out while its predecessor cannot serve. Such a revision must not go into
+    /// quarantine: weaker policies would take over all its objects.
     pub(super) fn lacks_predecessor(self, name: &str) -> bool {
         let is_loaded = |before: &String| self.revisions.entries.get(before).is_some_and(|it| it.content.is_loaded());
         self.yielding_to(name).is_some_and(|before| !is_loaded(before))
@@ -115,10 +115,9 @@ impl<'a> Facts<'a> {
         quarantined.flat_map(|(name, _)| self.before(name)).collect()
     }
 
-    /// Returns whether a revision is about to replace a serving revision of another ConfigMap. Both revisions have the
-    /// same scope and, as far as the operator knows, the same policy. Both ConfigMaps are in the same namespace. Some
-    /// tools give the ConfigMap another name for each content: they create the new ConfigMap, and then delete the old
-    /// one.
+    /// Returns whether a revision is about to replace a serving revision of another ConfigMap of the same namespace.
+    /// This needs the same scope and, as far as the operator knows, the same policy. It happens because some tools give
+    /// the ConfigMap another name for each content: they create the new ConfigMap, and then delete the old one.
     pub(super) fn is_successor(self, name: &str, serving: &str) -> bool {
         let (Some(new), Some(old)) = (self.records.get(name), self.records.get(serving)) else { return false };
         let (new_spec, old_spec) = (&new.spec, &old.spec);
@@ -128,7 +127,7 @@ impl<'a> Facts<'a> {
             RevisionState::Pending => {
                 status.is_none_or(|status| status.reason.as_deref().is_none_or(|reason| reason == ANOTHER_ROLLOUT))
             }
-            // The revision begins its rollout when another rollout has ended.
+            // This revision waits for the end of another rollout before its own rollout begins.
             RevisionState::Conflict => status.and_then(|it| it.reason.as_deref()) == Some(ANOTHER_ROLLOUT),
             _ => false,
         };
@@ -140,15 +139,15 @@ impl<'a> Facts<'a> {
             && new_spec.source.namespace == old_spec.source.namespace
             && new_spec.scope == old_spec.scope
             && new_spec.digest.is_some() == old_spec.digest.is_some()
-            // Before the check, the operator may not know the name of the policy.
+            // The operator may not know the name of the new policy before it has checked the package.
             && status.and_then(|status| status.policy.as_ref()).is_none_or(|name| Some(name) == policy)
     }
 
-    /// If a predecessor must serve in place of a package's quarantined revision, returns this revision: the one that
-    /// failed last. The package can have other content by now, which does not serve yet, or never will. The last
-    /// failure does not count if the package's content is newer: by then, the predecessor already served. It also does
-    /// not count if a user deleted the package after the failure, because the predecessor must not come back. In both
-    /// cases, returns the revision of the content if it is in quarantine.
+    /// Returns the quarantined revision of a package in whose place a predecessor must serve: the revision that failed
+    /// last. The package can have other content by now, which does not serve yet, or never will. Ignores the last
+    /// failure if the package's content is newer, because the predecessor already served by then. Also ignores it if a
+    /// user deleted the package after the failure, because the predecessor must not come back. Then returns the
+    /// revision of the package's content if this revision is in quarantine.
     pub(super) fn failed_of(self, package: &SourceRevision<'_>) -> Option<&'a String> {
         let SourceRevision { source, revision, created, .. } = package;
         let content = revision.as_ref().and_then(|name| self.records.get_key_value(name));
@@ -182,8 +181,8 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Returns whether a revision that served before is the content of its source again, and waits for its own
-    /// admission. The revision is still loaded from the time when it served.
+    /// Returns whether a revision that served before is the content of its source again, waits to be admitted, and is
+    /// still loaded from the time when it served.
     fn is_on_its_way_back(self, name: &str, source: &PolicySource) -> bool {
         let is_waiting = matches!(
             self.state(name),
@@ -197,9 +196,9 @@ impl<'a> Facts<'a> {
         entry.is_some_and(|entry| entry.content.is_loaded())
     }
 
-    /// Returns the revisions that can replace a failed revision: the superseded revisions with other bytes. The chain
-    /// of predecessors of the failed revision comes first, then the other revisions of its source. In both groups, the
-    /// latest revision comes first.
+    /// Returns the revisions that can replace a failed revision: the revisions with other bytes that served before. The
+    /// chain of predecessors of the failed revision comes first, then the other revisions of its source. In both
+    /// groups, the latest revision comes first.
     fn good_before(self, name: &str) -> Vec<&'a String> {
         let Some(failed) = self.records.get(name) else { return Vec::new() };
         let is_good = |(name, revision): &(&String, &Revision)| {
@@ -215,8 +214,8 @@ impl<'a> Facts<'a> {
     }
 
     /// Returns the revision that can serve again in place of a quarantined revision. Returns `None` if another revision
-    /// of the source, or a predecessor, serves already. Also returns `None` if another package decides about the state
-    /// of the revision.
+    /// of the source, or a predecessor, serves already. Also returns `None` if the best revision is the content of
+    /// another existing package.
     pub(super) fn to_restore(
         self,
         name: &str,
@@ -228,7 +227,7 @@ impl<'a> Facts<'a> {
             return None;
         }
         let best = self.good_before(name).into_iter().next()?;
-        // If the package of the best revision exists again, this package decides about the revision's state.
+        // If the best revision's own package exists, the content of that package decides whether the revision serves.
         let own = &self.records.get(best)?.spec.source;
         (own == source || !sources.contains(own)).then_some(best)
     }

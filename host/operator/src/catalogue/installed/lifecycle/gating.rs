@@ -22,8 +22,9 @@ use crate::catalogue::{
 /// The status reason of a revision while the operator computes its effect.
 const PREVIEWING: &str = "Previewing";
 
-/// The maximum number of previews of a revision on different bases. After this number, the operator holds the revision.
-/// Otherwise another package that changes all the time would delay the revision for ever.
+/// The maximum number of previews of a revision. A preview repeats if its basis changed: the policies that the
+/// candidates replace. After this number, the operator holds the revision. Otherwise another package that changes all
+/// the time would delay the revision for ever.
 const PREVIEWS: usize = 5;
 
 /// The answer to the question whether candidates can start to serve.
@@ -51,7 +52,8 @@ impl Lifecycle {
             Ok(arranged) => arranged,
             Err(waits) => return Ok(GateAnswer::Held(waits)),
         };
-        // While another package has the place, the candidate would change no object, so its effect would show nothing.
+        // Hold the candidate without a preview: while another package has the place, the candidate changes no object,
+        // so its effect would be empty.
         if let Some(taken) = limited.iter().find_map(|limited| self.taken_from(limited, serving, &arranged)) {
             let message =
                 format!("{}; after that, the operator compares the package's effect with the limits", taken.message);
@@ -71,7 +73,8 @@ impl Lifecycle {
             candidates: candidates.iter().map(|candidate| candidate.name.clone()).collect(),
             frozen: Vec::new(),
         };
-        // If the candidates now replace other policies than at the time of an approval, nobody saw the effect.
+        // An approval counts only for the same basis: if the candidates now replace other policies, the person did not
+        // see this effect.
         let digest = basis.digest();
         limited.retain(|candidate| !self.is_approved_on(&candidate.name, &digest));
         if limited.is_empty() {
@@ -116,9 +119,9 @@ impl Lifecycle {
         Ok(GateAnswer::Open)
     }
 
-    /// Records that the operator computes the effect of a revision. Counts an attempt, so that a preview that crashes
-    /// the operator each time does not repeat for ever. A preview after a check by this process belongs to the same
-    /// attempt as the check.
+    /// Records that the operator computes the effect of a revision. Counts the attempts, so that a preview that crashes
+    /// the operator each time does not repeat for ever. If this process also checked the package, the check and the
+    /// preview count as one attempt.
     async fn enter_preview(&mut self, name: &str, policy: &str, is_approved: bool) -> Result<(), StepError> {
         let is_new = !self.checking.contains(name);
         let message = "the operator computes the effect of the package on the objects of the cluster";
@@ -126,7 +129,7 @@ impl Lifecycle {
         self.enter(name, previewing, |status| {
             status.attempts = Some(status.attempts.unwrap_or_default() + i64::from(is_new));
             status.policy = Some(policy.to_owned());
-            // An approval on another basis was for another effect.
+            // Remove an approval for another basis, because it was for another effect.
             status.approved = status.approved.take().filter(|_| is_approved);
         })
         .await?;
@@ -148,8 +151,8 @@ impl Lifecycle {
         self.remember_hold(name, &other.package);
     }
 
-    /// Returns whether a candidate cannot serve before its effect is known. The way back needs no effect: a return to
-    /// the previous revision must not need a person.
+    /// Returns whether a candidate cannot serve before its effect is known. A way back, which is a return to the
+    /// previous revision, needs no effect, so that it never waits for a person.
     fn is_limited(&self, candidate: &Candidate) -> bool {
         let Candidate { name, entry, .. } = candidate;
         let serves = self.records.status(name).state == RevisionState::Active;
@@ -167,17 +170,18 @@ impl Lifecycle {
         self.needs_effect(entry) && self.approval(name).is_none()
     }
 
-    /// Returns whether the operator needs the effect of a revision. It needs the effect if limits apply, if the effect
-    /// decides whether the revision serves in steps, or if the revision is a default policy. The operator shows the
-    /// effect of a default policy, unless the policy starts to serve at once.
+    /// Returns whether the operator needs the effect of a revision. It needs the effect if limits apply, or if the
+    /// effect decides whether the revision serves in steps. It also shows the effect of each default policy that does
+    /// not start to serve at once.
     fn needs_effect(&self, entry: &AdmittedRevision) -> bool {
         let mode = entry.rollout.mode(&self.tools.rollout_defaults);
         let is_shown = entry.reach == Reach::Process && mode != RolloutMode::Now;
         !self.limits([&entry.rollout]).are_none() || mode == RolloutMode::Auto || is_shown
     }
 
-    /// If a candidate is the way back, returns the serving revision that had replaced the candidate. A revision that
-    /// already took the way back is not replaced without limits: otherwise two contents could alternate without limits.
+    /// If a candidate is the way back, returns the serving revision that had replaced the candidate. Returns `None` if
+    /// that revision came itself as a way back from the candidate: otherwise two contents could alternate without ever
+    /// meeting the limits.
     pub(super) fn way_back(&self, Candidate { name, before, .. }: &Candidate) -> Option<String> {
         let replaced_it = |serving: &&String| {
             let status = self.records.status(serving);

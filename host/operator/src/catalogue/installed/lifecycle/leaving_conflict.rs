@@ -1,5 +1,5 @@
-//! Begins the rollout of a staged revision that waited for a place and now gets the place. The revision that had the
-//! place serves the objects that are not moved, although its source was deleted.
+//! Begins the rollout of a revision that waited for a place, now gets the place, and serves in steps. The revision that
+//! had the place serves the objects that are not moved, although its source was deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ use super::Lifecycle;
 use crate::catalogue::installed::revision_set::moved_by;
 
 impl Lifecycle {
-    /// Begins the rollouts of the staged revisions in `answering` that wait for a place and get it with the next swap.
-    /// Returns these rollouts, which are not recorded yet.
+    /// Begins the rollouts of the revisions in `answering` that wait for a place, get it with the next swap, and serve
+    /// in steps. Returns these rollouts. The caller must record them.
     pub(super) fn begin_rollouts(&mut self, answering: &BTreeSet<String>) -> BTreeMap<String, PolicyRollout> {
         let waits = |name: &&String| self.records.status(name).state == RevisionState::Conflict;
         let waiting: Vec<String> = answering.iter().filter(waits).cloned().collect();
@@ -22,8 +22,8 @@ impl Lifecycle {
         for name in waiting {
             let entry = self.revisions.entries.get(&name);
             let entry = entry.filter(|entry| entry.content.is_loaded() && !kept_waiting.contains(&name));
-            // If the predecessor is lost and its source was deleted, no policy answers for its objects. So these
-            // objects cannot wait for a rollout.
+            // If the predecessor is lost and its source was deleted, no policy answers for its objects. So do not make
+            // these objects wait for a rollout.
             let staged = entry.filter(|entry| !self.has_lost_predecessor(entry));
             let rollout = staged.and_then(|entry| self.new_rollout(&name, entry, None));
             let before = entry.and_then(|entry| entry.predecessor.clone()).filter(|before| self.had_objects(before));
@@ -45,8 +45,8 @@ impl Lifecycle {
         }
     }
 
-    /// Returns whether a revision answered for objects until now. If another revision has taken over its objects, a
-    /// rollout must not return these objects to the revision.
+    /// Returns whether a revision answered for objects until now. If not, another revision has taken over its objects,
+    /// and a rollout must not return them to this revision.
     fn had_objects(&self, name: &str) -> bool {
         let Some(snapshot) = self.tools.catalogue.load() else { return true };
         snapshot.kinds().any(|(_, answers)| answers.revisions().any(|revision| **revision == *name))

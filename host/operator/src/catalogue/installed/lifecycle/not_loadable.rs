@@ -1,9 +1,9 @@
 //! Loads the policies of tenants that an earlier process admitted. The operator loads these policies in the background,
-//! because each policy may take some time. Until a policy is loaded, the operator neither changes children of the
-//! objects in the policy's place nor writes the status of these objects.
+//! because each policy may take some time. Until such a policy is loaded, no policy answers in its place: the operator
+//! does not change the children or the status of the objects there.
 //!
-//! If the operator cannot load a policy for now, it tries again later. For example, the compile child was killed
-//! because memory was short, or the compile child got no processor.
+//! Some errors are temporary: for example, the compile child was killed because memory was short, or got no processor.
+//! After such an error, the operator tries again later.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -31,8 +31,8 @@ use crate::{
 };
 
 impl Lifecycle {
-    /// If the revision is an admitted policy of a tenant, starts to load it: first the revisions that can be its
-    /// fallback, then the policy itself. Returns whether the revision is such a policy.
+    /// If the revision is a policy of a tenant, schedules its load in the background: first the revisions that can be
+    /// its fallback, then the policy itself. Returns whether the revision is such a policy.
     pub(super) fn load_beside(&mut self, revision: &Revision, found: &[Found]) -> bool {
         if !self.is_local_policy(revision) {
             return false;
@@ -47,8 +47,8 @@ impl Lifecycle {
         true
     }
 
-    /// Lets no policy answer in a place while the operator compiles a tenant's policy that is to serve in this place
-    /// again.
+    /// While the operator compiles a tenant's policy that is to serve again, lets no other policy answer in the place
+    /// of this policy.
     pub(super) fn hold_open(&mut self, revision: &Revision, found: &[Found]) {
         let name = revision.metadata.name.clone().unwrap_or_default();
         if self.is_local_policy(revision) && !self.is_held_open(&name) {
@@ -84,8 +84,8 @@ impl Lifecycle {
 
     /// Returns whether a new package must wait for policies that served before this process started and are being
     /// loaded. The package waits for the policies of its own namespace, unless the package replaces one of these
-    /// policies. The package also waits for the policies of other namespaces that had fewer turns. A package that
-    /// replaces no policy also waits for namespaces with equally many turns.
+    /// policies. The package also waits for the policies of other namespaces that had fewer turns so far. If the
+    /// package replaces no policy, it also waits for namespaces that had the same number of turns.
     pub(super) fn waits_for_loading(&self, source: &PolicySource) -> bool {
         if source.namespace == self.tools.duties.operator_namespace {
             return false;
@@ -117,8 +117,9 @@ impl Lifecycle {
         places
     }
 
-    /// Lets no policy answer in the place of a tenant's policy until the operator can load the tenant's policy. Other
-    /// places do not wait. For any other revision, returns the error, so that the operator waits for the revision.
+    /// If a tenant's policy could not be loaded, lets no policy answer in its place until the operator can load it.
+    /// Other places do not wait. For any other revision, returns the error, so that nothing serves before the revision
+    /// is loaded.
     pub(super) async fn put_off(
         &mut self,
         revision: &Revision,
@@ -166,7 +167,7 @@ impl Lifecycle {
             }
         }
         if loads && self.loading.is_empty() {
-            // All policies are loaded now. New packages had to wait for this, so start a round for them.
+            // All policies are loaded now. Start a round at once for the new packages that waited for these policies.
             return Some(Duration::ZERO);
         }
         self.next_unloaded(found).map(|(due, _)| due.saturating_duration_since(Instant::now()))
@@ -266,7 +267,7 @@ impl Lifecycle {
 fn unloaded(revision: &Revision, found: &[Found]) -> AdmittedRevision {
     let PolicyRevisionSpec { source, scope, .. } = &revision.spec;
     let status = revision.status.clone().unwrap_or_default();
-    // A revision that waits because an older package has its place answers nowhere.
+    // If the revision waits because an older package has its place, it answers for no kind.
     let is_kept_out = status.state == RevisionState::Conflict;
     let kinds = if is_kept_out { Vec::new() } else { kinds_of(&status).collect() };
     let stage = moved_objects(&status);

@@ -18,7 +18,7 @@ use crate::{
 const AWAITS_POLICY: &str = "AwaitsPolicy";
 
 impl Lifecycle {
-    /// Returns whether the reason for refusing or holding a package can be gone.
+    /// Returns whether the reason for which a package was refused or held may be gone.
     pub(super) fn is_overtaken(
         &mut self,
         name: &str,
@@ -76,8 +76,8 @@ impl Lifecycle {
         self.facts().serving().into_iter().filter(is_it).collect()
     }
 
-    /// Lets settings wait, instead of refusing them, if the operator checks another version of their policy: the
-    /// settings may fit the other version.
+    /// Lets refused settings wait instead if the operator checks another version of their policy, because the settings
+    /// may fit this version.
     pub(super) fn or_waits(
         &self,
         not_admitted: NotAdmitted,
@@ -96,7 +96,7 @@ impl Lifecycle {
         NotAdmitted::pending(AWAITS_POLICY, message)
     }
 
-    /// Returns whether settings no longer have to wait for a version of their policy.
+    /// Returns whether settings waited for another version of their policy, and no longer have to wait.
     pub(super) fn has_awaited(&self, held: &Held, status: &PolicyRevisionStatus, at: &Found, found: &[Found]) -> bool {
         let awaits = status.state == RevisionState::Pending && status.reason.as_deref() == Some(AWAITS_POLICY);
         awaits && held.package.as_ref().is_ok_and(|package| !self.awaits_policy(package, at, found))

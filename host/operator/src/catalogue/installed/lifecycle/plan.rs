@@ -31,7 +31,7 @@ pub(super) struct Observed<'a> {
     pub(super) failed: BTreeMap<String, ServiceFailure>,
     /// Returns whether a revision can be loaded without a compilation.
     pub(super) is_compiled: &'a dyn Fn(&str) -> bool,
-    /// For each revision that must wait, the time of the next attempt to load or restore the revision.
+    /// The time of the next attempt to load or restore a revision, for each revision with a failed attempt.
     pub(super) due: &'a BTreeMap<String, Instant>,
     pub(super) now: Instant,
 }
@@ -45,11 +45,11 @@ pub(super) enum Action {
     Forget(String),
     /// Creates the record of a package. The number is the index of the package in `packages`.
     Create(usize, String),
-    /// Stops a serving revision, because another revision of its source serves.
+    /// Stops a serving revision, because another revision of its source serves now.
     Replace { name: String, by: String },
     /// Lets a revision serve only the objects that the rollout of `by` has not moved yet.
     Yield { name: String, by: String },
-    /// Stops a revision that still served the objects that were not moved, because its successor's rollout ended.
+    /// Stops a revision that yielded to its successor's rollout, because this rollout ended.
     Yielded { name: String, by: Option<String> },
     /// Stops a serving revision, because its source was deleted.
     Retire(String),
@@ -57,8 +57,8 @@ pub(super) enum Action {
     Quarantine { name: String, failure: ServiceFailure },
     /// Quarantines a revision, because its bytes are in quarantine under another name.
     QuarantineAgain { name: String, known_as: String },
-    /// Compiles a revision that is to serve again. `is_vacant` is true if no policy serves in the revision's place
-    /// until the compilation ends.
+    /// Compiles a revision that is to serve again. The field `is_vacant` is true if no policy answers in the revision's
+    /// place until the compilation ends.
     Compile { name: String, is_vacant: bool },
     /// Lets a revision serve again, in place of a quarantined revision.
     Restore { name: String, failed: String },
@@ -93,7 +93,7 @@ impl Observed<'_> {
     }
 
     /// Returns the revisions that serve, or can serve again, although their source may be gone. These are the
-    /// predecessors of quarantined revisions, and the serving revisions with a successor on its way.
+    /// predecessors of quarantined revisions, and the serving revisions that another package is about to replace.
     fn kept(&self) -> BTreeSet<String> {
         let facts = self.facts;
         let mut kept = facts.held(&self.sources());
@@ -112,7 +112,7 @@ impl Observed<'_> {
         let serves = |name: &String| {
             let is_wanted = || facts.records.get(name).is_some_and(|it| sources.contains(&it.spec.source));
             let is_admitted = facts.state(name).is_let_in() && facts.revisions.entries.contains_key(name);
-            // The source of a revision that yields has other content, or was deleted.
+            // A revision that yields also needs its record, although its source has other content or was deleted.
             (is_admitted && (is_wanted() || kept.contains(name))) || yielding.contains(name)
         };
         let (served, others): (Vec<&String>, Vec<&String>) =
@@ -147,8 +147,8 @@ impl Observed<'_> {
         actions
     }
 
-    /// Returns the actions after which the predecessor of each rollout yields. If a ConfigMap was renamed, the
-    /// predecessor has another source.
+    /// Returns the actions after which the predecessor of each running rollout yields, also if it comes from another
+    /// ConfigMap.
     fn yields(&self) -> Vec<Action> {
         let rolled_out = self.facts.records.keys().filter_map(|by| Some((by, self.facts.yielding_to(by)?)));
         let due = rolled_out.filter(|(_, name)| self.facts.state(name) == RevisionState::Superseded);
@@ -212,9 +212,9 @@ impl Observed<'_> {
     }
 
     /// Returns the actions for revisions whose source a user deleted: a serving revision stops, and the operator
-    /// deletes the record of a revision that never served. The last good predecessor of a quarantined revision stays as
-    /// long as the source of the quarantined revision exists. A revision with a successor stays until the successor
-    /// serves, or cannot serve.
+    /// deletes the record of a revision that never served. The predecessors of a quarantined revision stay while the
+    /// source of the quarantined revision exists. A revision that another package is about to replace stays until the
+    /// other package serves, or turns out to be unable to serve.
     fn retirements(&self) -> Vec<Action> {
         let (sources, kept) = (self.sources(), self.kept());
         let gone =
@@ -230,8 +230,8 @@ impl Observed<'_> {
     }
 
     /// Returns the actions that quarantine revisions because they failed in service. If a predecessor must be compiled
-    /// before it can serve again, returns the compilation instead. Leaves out a revision whose rollout has a
-    /// predecessor that cannot serve.
+    /// before it can serve again, returns the compilation instead. Does not quarantine a revision during its rollout if
+    /// the predecessor cannot serve.
     fn failures(&self) -> Vec<Action> {
         let (sources, facts) = (self.sources(), self.facts);
         let serving = facts.serving();

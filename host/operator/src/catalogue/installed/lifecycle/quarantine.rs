@@ -18,8 +18,8 @@ impl Lifecycle {
         failing.filter_map(verdict).collect()
     }
 
-    /// Returns the objects for which a revision answers by default. Returns no objects if the revision answers only for
-    /// objects that pin it.
+    /// Returns the objects without a pin for which a revision answers. So if the revision answers only for objects that
+    /// pin it, returns no objects.
     pub(super) fn concerned(&self, name: &str) -> Vec<ObjectKey> {
         let Some(snapshot) = self.tools.catalogue.load() else { return Vec::new() };
         let choosing = self.tools.catalogue.ledger().choosing();

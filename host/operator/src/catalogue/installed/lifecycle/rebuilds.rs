@@ -1,6 +1,7 @@
 //! Holds a package that is another build of a quarantined package. A compiler may produce different bytes from the same
 //! source. So the operator compares the digests of the answers (`status.answersDigest`). A corrected build can have the
-//! same digest, because samples do not show every mistake. So a person can let the package serve.
+//! same digest, because samples do not show every mistake. So the operator does not refuse the package, and a person
+//! can let it serve.
 
 use kaos_crds::RevisionState;
 
@@ -15,7 +16,7 @@ use crate::catalogue::installed::{
 pub(super) const ANSWERS_LIKE_QUARANTINED: &str = "AnswersLikeQuarantined";
 
 impl Lifecycle {
-    /// Returns the revision, unless it has to wait for a person because it is a rebuild.
+    /// Returns the revision, or an error if the revision has to wait for a person because it is a rebuild.
     pub(super) fn unless_rebuild(
         &mut self,
         name: &str,

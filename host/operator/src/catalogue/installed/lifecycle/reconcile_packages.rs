@@ -30,13 +30,12 @@ struct PackageFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Nothing,
-    /// Records a request for another attempt as done. Without this record, the same request would also clear later
-    /// failures of the revision.
+    /// Records that the operator has handled a request for another attempt. Otherwise the same request would cause
+    /// another attempt after each later failure of the revision.
     Acknowledge,
     /// Waits until the next attempt is due.
     Wait,
-    /// Handles an interrupted check or preview: a previous process ended meanwhile. The value is the number of
-    /// attempts.
+    /// Handles a check or preview during which a previous process ended. The value is the number of attempts.
     Interrupted(i64),
     /// Checks the package and lets it serve.
     Admit,
@@ -86,8 +85,8 @@ impl Lifecycle {
                     let due = due.map_or(LOOK_AGAIN, |due| due.saturating_duration_since(Instant::now()));
                     wait = Some(wait.map_or(due, |wait: Duration| wait.min(due)));
                 }
-                // A package whose step failed must delay neither other namespaces nor the next packages of its own
-                // namespace.
+                // After an error, continue: the failed step must delay neither other namespaces nor the next packages
+                // of its own namespace.
                 Err(error) => {
                     if self.fairness.is_taken()
                         && let Some(name) = self.name_of(package)
@@ -101,7 +100,7 @@ impl Lifecycle {
                 advanced = advanced.and(self.serve().await);
             }
             if self.fairness.is_taken() {
-                // The other packages have their turn in the next round, which first reads all new changes.
+                // Handle the other packages in the next round, which first reads all new changes.
                 wait = Some(Duration::ZERO);
                 break;
             }
@@ -180,9 +179,9 @@ impl Lifecycle {
         }
     }
 
-    /// Ends the wait of a revision for a place if the operator must know the effect of the revision first. Such a
-    /// revision was let in before the limits existed, or lost its place. When the place is free, the operator computes
-    /// the effect.
+    /// If a revision waits for a place, and must not serve before its effect is known, ends this wait and holds the
+    /// revision. Such a revision was admitted before the limits existed, or lost its place. When the place is free, the
+    /// operator computes the effect.
     async fn leave_conflict(&mut self, name: &str) {
         let status = self.records.status(name);
         let is_limited = self.revisions.entries.get(name).is_some_and(|entry| self.is_gated(name, entry));
@@ -194,9 +193,8 @@ impl Lifecycle {
         self.enter_or_owe(name, Transition::new(RevisionState::Pending, PLACE_TAKEN, message), |_| {}).await;
     }
 
-    /// Handles an interrupted check or preview: a previous process ended meanwhile. The previous process may have been
-    /// killed for any reason, so the operator checks the package again, with a growing delay. After several
-    /// interruptions, the operator refuses the package.
+    /// Handles a check or preview during which a previous process ended. The package need not be the cause, so the
+    /// operator checks it again, with a growing delay. After several interruptions, the operator refuses the package.
     async fn interrupted(&mut self, name: &str, attempts: i64) -> Result<bool, StepError> {
         if attempts >= ATTEMPTS {
             let message = format!(

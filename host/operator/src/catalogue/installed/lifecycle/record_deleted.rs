@@ -1,5 +1,5 @@
 //! Recreates the PolicyRevision and the stored bytes of a serving revision after a user deleted them. The revision
-//! keeps serving in the meantime. A revision that yields during a rollout serves too.
+//! keeps serving in the meantime. This also applies to a revision that yields during a rollout.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ impl Lifecycle {
     /// Recreates the deleted record of a serving revision.
     pub(super) async fn recreate(&mut self, name: &str, found: &[Found]) -> Result<(), StepError> {
         let Some(revision) = self.records.get(name).cloned() else { return Ok(()) };
-        // The stored bytes may still exist: the garbage collector takes some time.
+        // Read the stored bytes before the write: they may still exist, because the garbage collector takes some time.
         let package = self.package_of(&revision, found).await?;
         if !self.records.write_again(name).await? {
             // A user deleted the record once more. The watch will report the deletion.
@@ -52,7 +52,7 @@ impl Lifecycle {
         due.map(|due| due.saturating_duration_since(Instant::now()))
     }
 
-    /// Stores the bytes of one revision if they are missing. Returns whether this revision needs no further attempt.
+    /// Stores the bytes of one revision if they are missing. Returns true if this revision needs no further attempt.
     async fn keep_one_again(&self, name: &str, package: &Package) -> bool {
         let serves = self.records.status(name).state.is_let_in() || self.facts().yields(name);
         let Some(revision) = self.records.get(name).filter(|_| serves) else { return true };

@@ -54,14 +54,15 @@ impl Lifecycle {
         }
     }
 
-    /// For the first revision of a new source, returns the predecessor: the newest revision of the same place whose
-    /// source was deleted recently. Returns `None` if no revision left this place recently.
+    /// Returns the predecessor for the first revision of a new source: the newest revision of the same place whose
+    /// source was deleted recently. Returns `None` without such a revision.
     pub(super) fn served_before(&self, name: &str, entry: &AdmittedRevision) -> Option<String> {
         let place = RevisionPlace::of(entry);
         let left = self.left_lately().filter(|(left, (_, other))| *left == place && *other != name);
         let (_, left) = left.map(|(_, left)| left).max()?;
         let status = self.records.status(left);
-        // If the rollout of this revision had not ended, its predecessor served the other objects.
+        // If the rollout of the deleted revision had not ended, take its predecessor, which served the objects that
+        // were not moved.
         if status.rollout.is_some() {
             status.predecessor.filter(|before| before != name)
         } else {
@@ -69,8 +70,8 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the serving revision in the place of a new package. Returns `None` unless the source of the serving
-    /// revision was deleted while the new package was on its way.
+    /// Returns the serving revision in the place of a new package if its source was deleted before the new package was
+    /// admitted. Otherwise returns `None`.
     pub(super) fn left_in_place(&self, name: &str, entry: &AdmittedRevision) -> Option<String> {
         let place = RevisionPlace::of(entry);
         let is_left = |(other, old): &(&String, &AdmittedRevision)| {
@@ -82,7 +83,8 @@ impl Lifecycle {
         self.revisions.entries.iter().find(is_left).map(|(other, _)| other.clone())
     }
 
-    /// Returns, for each place, the revision that a new package of this place would get as its predecessor.
+    /// Returns the revisions that would become predecessors of new packages, one for each place with a recently deleted
+    /// source.
     pub(super) fn awaited(&self) -> BTreeSet<String> {
         let mut newest: BTreeMap<RevisionPlace<'_>, Left<'_>> = BTreeMap::new();
         for (place, left) in self.left_lately() {

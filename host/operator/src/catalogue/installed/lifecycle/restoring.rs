@@ -30,13 +30,14 @@ pub(super) enum LoadResult {
     /// The revision was active and cannot be loaded any more, so that the predecessor replaces it. Or the revision
     /// yielded and cannot be loaded any more, so that its objects wait.
     Withheld,
-    /// The revision cannot be loaded for now: the compile child was killed, or the compile child got no processor.
+    /// The revision could not be loaded because of a temporary error: the compile child was killed, or got no
+    /// processor.
     NotYet(StepError),
 }
 
 impl Lifecycle {
-    /// From the stored bytes, loads the revisions that served when the last process ended, and their predecessors.
-    /// Policies of tenants are loaded in the background.
+    /// Loads the revisions that served when the last process ended, and their predecessors. Policies of tenants are
+    /// loaded in the background.
     pub(super) async fn restore(&mut self, found: &[Found]) -> Result<(), StepError> {
         let is_let_in = |revision: &&Revision| {
             revision.status.as_ref().is_some_and(|status| status.state.is_let_in())
@@ -57,7 +58,8 @@ impl Lifecycle {
                 Ok(LoadResult::Serves | LoadResult::Never | LoadResult::Withheld) => {}
             }
             if self.defaults.is_over(&revision.spec.source) {
-                // The policy of the process has just replaced this default policy.
+                // The default policy of this process has just replaced this recorded default policy, which needs no
+                // fallback.
                 continue;
             }
             for before in self.facts().before(&name) {
@@ -69,7 +71,7 @@ impl Lifecycle {
                 }
             }
         }
-        // Check only now whether these revisions can still serve: the check needs all other revisions.
+        // Check the revisions in `back` last, because the check compares them with all other revisions.
         self.let_back(&back, found).await
     }
 
@@ -87,7 +89,7 @@ impl Lifecycle {
     }
 
     /// Loads one revision. If the load fails, records the reason, and lets the predecessor replace an active revision.
-    /// If an earlier load of the revision failed, the caller must also call `let_back`.
+    /// If the revision could not be loaded before, the caller must also call [`let_back`](Self::let_back).
     pub(super) async fn reload(&mut self, revision: &Revision, found: &[Found]) -> Result<LoadResult, StepError> {
         let name = revision.metadata.name.clone().unwrap_or_default();
         if self.revisions.entries.get(&name).is_some_and(|entry| entry.content.is_loaded()) {
@@ -134,8 +136,8 @@ impl Lifecycle {
             Arc::make_mut(&mut package).namespace.clone_from(&revision.spec.source.namespace);
         }
         if yields || revision.status.as_ref().is_some_and(|status| status.state.is_let_in()) {
-            // Store the bytes again. The bytes may exist only in the ConfigMap of the package, or the garbage collector
-            // may be about to delete the stored bytes.
+            // Store the bytes again, because they may exist only in the package's own ConfigMap, or the garbage
+            // collector may be about to delete the stored bytes.
             self.keep_soon(name.clone(), Arc::clone(&package));
         }
         let source = &revision.spec.source;
@@ -188,7 +190,7 @@ impl Lifecycle {
     }
 }
 
-/// Returns the age of a revision. If its ConfigMap exists, the age contains the creation time of the ConfigMap.
+/// Returns the age of a revision. If its ConfigMap exists, uses the creation time of the ConfigMap.
 pub(super) fn age_of(revision: &Revision, found: &[Found]) -> Age {
     let source = found.iter().find(|found| found.source == revision.spec.source);
     installed::age_of(revision, source.map(|found| found.age.created.clone()))

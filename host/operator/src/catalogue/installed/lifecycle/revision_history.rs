@@ -20,12 +20,12 @@ const QUARANTINED_KEPT: usize = 16;
 enum Line<'a> {
     /// Revisions of one ConfigMap.
     Of(&'a PolicySource),
-    /// Revisions of deleted ConfigMaps of the operator's namespace, with the same policy and scope. Revisions with a
-    /// component and revisions without one form separate lines. The ConfigMaps of a line can have different names,
-    /// because tools such as kustomize give a ConfigMap another name for each content.
+    /// Revisions of deleted ConfigMaps of the operator's namespace, with the same policy and scope. Revisions with code
+    /// and revisions with settings only form separate lines. The ConfigMaps of a line can have different names, because
+    /// tools such as kustomize give a ConfigMap another name for each content.
     Gone(&'a str, bool, &'a [String]),
-    /// Revisions of deleted ConfigMaps of one tenant. All of them form a single line, because the tenant's quota does
-    /// not count the stored bytes.
+    /// Revisions of deleted ConfigMaps of one tenant. All of them form a single line, which limits their number: the
+    /// tenant's quota does not apply to the stored bytes.
     Tenant(&'a str),
 }
 
@@ -33,7 +33,7 @@ impl Lifecycle {
     /// Writes the number of objects of each serving revision into its record.
     pub(super) async fn count(&mut self, found: &[Found]) {
         let mut states: BTreeMap<(RevisionState, bool), usize> = BTreeMap::new();
-        // `current` leaves out packages that could not be read yet: the names of their revisions are not known.
+        // This set lacks the packages that could not be read yet, because the names of their revisions are not known.
         let current: BTreeSet<String> = found.iter().filter_map(|found| self.name_of(found)).collect();
         let seen = self.objects_are_seen();
         let names: Vec<String> = self.records.all().keys().cloned().collect();
@@ -41,7 +41,8 @@ impl Lifecycle {
             let mut status = self.records.status(name);
             *states.entry((status.state, current.contains(name))).or_default() += 1;
             let serves = matches!(status.state, RevisionState::Active | RevisionState::Yielding);
-            // The ledger counts objects by revision, and a policy of the process answers without a revision.
+            // Skip policies of the process: the ledger counts objects by revision, and these policies answer without a
+            // revision.
             let is_of_process =
                 || self.records.get(name).is_some_and(|it| self.defaults.is_of_process(&it.spec.source));
             if !serves || !seen || self.loading.contains_key(name) || is_of_process() {
@@ -49,8 +50,8 @@ impl Lifecycle {
             }
             let ledger = self.tools.catalogue.ledger();
             let ((serving, _), outstanding) = (ledger.counts(name), ledger.outstanding(name, &self.concerned(name)));
-            // A process that just started has no counts yet. Until the new process has counts, keep the counts of the
-            // previous process, which are more accurate.
+            // A process that just started has counted only some objects. Until it has counted all of them, keep the
+            // number that the previous process wrote.
             if outstanding == 0 {
                 self.counted.insert(name.clone());
             }
@@ -73,9 +74,9 @@ impl Lifecycle {
         snapshot.kinds().all(|(of, _)| coverage.is_primary(of)) && self.tools.watch.synced().is_ok()
     }
 
-    /// Deletes records that are no longer needed. A record that could not be deleted comes last in the next round, so
-    /// that this record does not delay other records. After an error, the remaining records wait for the next round:
-    /// otherwise a slow API server would delay all other steps.
+    /// Deletes records that are no longer needed. After an error, stops until the next round: otherwise a slow API
+    /// server would delay all other steps. The next round deletes the record with the error last, so that it does not
+    /// delay other records.
     pub(super) async fn tidy(&mut self, found: &[Found]) -> Result<(), StepError> {
         let current = self.current(found);
         self.end_attempts(&current).await;
@@ -98,9 +99,8 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Ends the attempts of waiting revisions that were admitted before and whose ConfigMaps have other content now.
-    /// The operator keeps these revisions, because they can still be fallbacks. It deletes all other waiting revisions
-    /// whose content was replaced.
+    /// Ends the attempts to admit a revision again if its ConfigMap has other content now. The operator keeps the
+    /// records of such revisions, because they served before and can still be fallbacks.
     async fn end_attempts(&mut self, current: &BTreeSet<String>) {
         let is_left = |name: &&String| {
             let status = self.records.status(name);
@@ -121,7 +121,8 @@ impl Lifecycle {
     fn forget_all_but(&mut self, current: &BTreeSet<String>) {
         let records = &self.records;
         let is_known = |name: &String| current.contains(name) || records.get(name).is_some();
-        // A revision without a package cannot serve any more, so free its content, which includes compiled code.
+        // A waiting revision without a package cannot start to serve any more, so free its content, which includes
+        // compiled code.
         self.waiting.retain(|name, _| current.contains(name));
         self.due.retain(|name, _| is_known(name));
         self.tried_for.retain(|name, _| is_known(name));
@@ -155,8 +156,9 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Returns the records that are no longer needed. The operator keeps the newest records of each line, serving
-    /// revisions and their fallbacks, quarantined revisions, and awaited predecessors.
+    /// Returns the records that are no longer needed. The operator keeps the newest records of each line, and the
+    /// records of serving revisions and their fallbacks. It also keeps revisions that a renamed package may need as its
+    /// predecessor.
     fn outdated(&self) -> Vec<String> {
         let (facts, current) = (self.facts, self.current);
         let mut lines: BTreeMap<(Line<'_>, bool), Vec<(String, String)>> = BTreeMap::new();
@@ -187,7 +189,7 @@ impl<'a> History<'a> {
         };
         let mut outdated: Vec<String> = facts.records.keys().filter(never_was).cloned().collect();
         for ((_, are_aside), mut line) in lines {
-            // Sort needed revisions before all others, so that the operator keeps them first.
+            // Sort needed revisions to the end, which is the newest part, so that they are the first ones to be kept.
             line.sort_by_cached_key(|(since, name)| (needed.contains(name), since.clone(), name.clone()));
             let newest_first = line.into_iter().rev().map(|(_, name)| name);
             let kept = if are_aside { QUARANTINED_KEPT } else { KEPT };
@@ -197,9 +199,9 @@ impl<'a> History<'a> {
     }
 }
 
-/// Returns the revisions of a line that are older than the newest `kept` revisions. A tenant may have renamed all of
-/// its packages. So the limit for awaited revisions is at least [`MAX_PACKAGES`], the maximum number of packages of a
-/// namespace.
+/// Returns the revisions of a line that are older than the newest `kept` revisions. Keeps more of the revisions in
+/// `awaited`: at least [`MAX_PACKAGES`], the maximum number of packages of a namespace, because a tenant may have
+/// renamed all of its packages.
 fn beyond(
     newest_first: impl Iterator<Item = String>,
     kept: usize,

@@ -75,7 +75,7 @@ pub(super) struct RolledOut {
 }
 
 impl Lifecycle {
-    /// Takes the next step of each rollout. A rollout that fails does not delay the others.
+    /// Takes the next step of each rollout. An error in one rollout does not delay other rollouts.
     pub(super) async fn roll_out(&mut self, found: &[Found]) -> RolledOut {
         let mut rolled = RolledOut { wait: None, returned: BTreeMap::new(), done: Ok(()) };
         let open = self.records.all().iter().filter(|(name, revision)| {
@@ -134,7 +134,8 @@ impl Lifecycle {
         swap: u64,
         looks: &mut RolloutLooks,
     ) -> Result<(Duration, Option<ServiceFailure>), StepError> {
-        // Keep the look due, so that the operator repeats a failed step or a return until it succeeds.
+        // Mark the next look as due until this look has succeeded, so that the operator repeats a failed step or
+        // return.
         looks.repeat();
         let (due, failure) = self.step_of(name, looks).await?;
         let most = self.records.status(name).rollout.map_or(LOOK_AGAIN, |rollout| look(&rollout));
@@ -194,7 +195,7 @@ impl Lifecycle {
         rollout.requests += i64::from(by.is_some());
         if let Some(objects) = &objects {
             let up_to = rollout.current().and_then(|step| MovedObjects::read_hash(step.up_to.as_deref()?));
-            // If there are other objects, do not count the objects for which only the predecessor answered.
+            // Do not count the objects for which only the predecessor answered, unless there are no other objects.
             let is_left = |it: &&Judged| it.sight.is_left;
             let counts_left = objects.iter().all(|it| is_left(&it));
             let counted = || objects.iter().filter(|it| counts_left || !is_left(it));
@@ -257,7 +258,7 @@ impl Lifecycle {
     }
 
     /// Judges the objects that a rollout concerns. Returns `None` while the operator does not see all objects, or
-    /// before the swap to the tables of the rollout.
+    /// before a swap puts the rollout into effect.
     async fn judged(
         &self,
         name: &str,
@@ -281,13 +282,13 @@ impl Lifecycle {
         let is_loaded = |this: &Self| this.revisions.entries.get(&before).is_some_and(|it| it.content.is_loaded());
         let is_due = self.due.get(&before).is_none_or(|due| Instant::now() >= *due);
         let Some(revision) = self.records.get(&before).cloned() else { return };
-        // A predecessor in any other state was found to be lost.
+        // A predecessor that does not yield was found to be impossible to load.
         let may_load = revision.status.as_ref().is_some_and(|status| status.state == RevisionState::Yielding);
         if is_loaded(self) {
             self.yields_again(&before, name).await;
             return;
         }
-        // The predecessors of a tenant's policy that is being loaded are loaded before the policy itself.
+        // If a tenant's policy is in `loading`, the operator loads its predecessors there, before the policy itself.
         if !is_due || !may_load || self.loading.contains_key(name) || !self.may_yield_again(&before) {
             return;
         }
@@ -335,7 +336,7 @@ fn package_of(PolicySource { namespace, config_map }: &PolicySource) -> String {
     format!("{namespace}/{config_map}")
 }
 
-/// Changes the recorded state of a rollout as decided.
+/// Changes the recorded state of a rollout according to a decision.
 fn advance(rollout: &mut PolicyRollout, decision: &Decision, now: Timestamp) {
     match decision {
         Decision::Begin { step, up_to, goal } => {
@@ -363,7 +364,7 @@ fn advance(rollout: &mut PolicyRollout, decision: &Decision, now: Timestamp) {
     }
 }
 
-/// Ends the rollout of a revision that stops serving. `how` is the first word of its summary.
+/// Ends the rollout of a revision that stops serving. The parameter `how` is the first word of the rollout's summary.
 pub(super) fn end_rollout(rollout: &mut Option<PolicyRollout>, how: &str, now: Timestamp) {
     if let Some(rollout) = rollout.as_mut().filter(|rollout| rollout.is_open()) {
         rollout.ended = Some(written(now));

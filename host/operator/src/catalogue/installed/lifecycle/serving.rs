@@ -25,8 +25,8 @@ impl Lifecycle {
     /// Swaps in the revisions that should serve, if these revisions or the settings changed.
     pub(super) async fn serve(&mut self) -> Result<(), StepError> {
         if self.restoring.iter().any(|(name, is_alone)| *is_alone && !self.is_held_open(name)) {
-            // The policy that is being restored applies in all namespaces. Without this wait, another policy would
-            // answer for the objects of this policy, and would create different children.
+            // A policy of the operator's namespace is being restored. Do not swap until it is loaded: otherwise another
+            // policy would answer for its objects, and would create different children.
             let what = "the predecessor of a quarantined policy is being loaded";
             self.tools.catalogue.waits_for(what.to_owned());
             return Ok(());
@@ -48,7 +48,8 @@ impl Lifecycle {
         };
         let mut conflicts = std::mem::take(&mut arranged.conflicts);
         conflicts.extend(kept_out);
-        // The swap does not wait for status writes. The operator repeats a failed write later.
+        // Swap before the status writes, so that the swap does not wait for them. The operator repeats a failed write
+        // later.
         self.tools.catalogue.install_while(self.loading_places(&serving), arranged);
         let mut written = Ok(());
         for name in &serving {
@@ -75,7 +76,8 @@ impl Lifecycle {
                         self.enter_or_owe(name, serves, describe).await;
                         continue;
                     };
-                    // Without the record of its rollout, the revision would serve all objects at once.
+                    // This write must succeed: if the record lacked the rollout, the next process would let the
+                    // revision serve all objects at once.
                     let begins = Transition::new(RevisionState::Active, ROLLING_OUT, summary);
                     written = written.and(self.enter(name, begins, describe).await.map(drop));
                 }
@@ -95,7 +97,7 @@ impl Lifecycle {
 
     /// Returns the policy table of the revisions in `answering`, and the content of the operator's own ConfigMap that
     /// is in effect for this table. While the current content does not fit the policies, or while its trial runs, the
-    /// last good settings are in effect. Returns `None` if there is nothing to swap in.
+    /// last good settings are in effect. Returns `None` if there must be no swap now.
     async fn arranged_under(
         &mut self,
         config: Option<Layer>,
@@ -115,8 +117,8 @@ impl Lifecycle {
         let is_first = self.installed.is_none();
         match trial {
             ConfigTrial::Unfit(unfit) => self.tell_misfit(unfit).await,
-            // A process that just started waits for the trial: otherwise pods could restart twice, with the last good
-            // settings and with the new settings.
+            // A process that just started waits for the end of the trial: otherwise pods could restart twice, first for
+            // the last good settings and then for the new settings.
             _ if is_first => {
                 self.tools
                     .catalogue
@@ -127,7 +129,7 @@ impl Lifecycle {
         }
         let fitted = match &self.installed {
             Some((before, _)) if before == serving => return Ok(None),
-            // Until the trial ends, the serving revisions can still change, under the last good settings.
+            // If the serving revisions changed before the trial ends, swap them in with the last good settings.
             Some((_, fitted)) => fitted.clone(),
             // A process that just started reads the settings that the previous process stored.
             None => match self.last_good.get().await? {
@@ -186,8 +188,8 @@ impl Lifecycle {
 
     /// Reports why the operator's own ConfigMap is not used. Reports the same reason only once.
     async fn tell_misfit(&mut self, Unfit { reason, message, before, .. }: Unfit) {
-        // The serving revisions fitted when they were admitted, so the error is in this ConfigMap. But the settings can
-        // be for a revision that is being rolled out.
+        // The serving revisions were checked when they were admitted, so the cause is this ConfigMap. It may also
+        // contain settings that only fit a revision that is being rolled out: then wait for the end of the rollout.
         let (reason, message) =
             if before.is_empty() { (reason, message) } else { (ANOTHER_ROLLOUT, fits_after(&before, &message)) };
         let message = format!("ConfigMap {OPERATOR_CONFIG}: {message}");
@@ -212,10 +214,10 @@ impl Lifecycle {
         Some(wait)
     }
 
-    /// Returns the revisions that must keep waiting for a place. Either the revision in this place cannot be loaded, or
-    /// the operator must first know the effect of the waiting revision, or the waiting revision cannot begin its
-    /// rollout. In the first case, pods would restart for the waiting revision, and again when the other revision is
-    /// loaded.
+    /// Returns the revisions that must keep waiting for a place. There are three reasons: the revision in this place
+    /// cannot be loaded, the operator must first know the effect of the waiting revision, or the waiting revision
+    /// cannot begin its rollout. In the first case, pods would otherwise restart twice: for the waiting revision, and
+    /// again when the other revision is loaded.
     pub(super) fn kept_out(&self, serving: &BTreeSet<String>) -> BTreeMap<Arc<str>, Conflict> {
         let waiting = serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict);
         let kept_out = waiting.filter_map(|name| {
@@ -241,10 +243,12 @@ impl Lifecycle {
         waiting
     }
 
-    /// Makes the next round swap in a new policy table, although the same revisions serve. The settings stay in effect.
+    /// Makes the next round swap in a new policy table, although the same revisions serve. The next round keeps the
+    /// settings that are in effect.
     pub(super) fn swap_again(&mut self) {
         if let Some((serving, _)) = &mut self.installed {
-            // No revision has this name. An empty set would equal the next set if no revision serves any more.
+            // No revision has this name. An empty set would not work: it would equal the next set if no revision serves
+            // any more.
             *serving = BTreeSet::from([String::new()]);
         }
     }

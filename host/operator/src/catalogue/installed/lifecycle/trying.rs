@@ -51,7 +51,7 @@ impl Lifecycle {
         }
     }
 
-    /// Lets settings wait while a policy of their namespace is not loaded yet.
+    /// Returns why settings must wait if a policy of their namespace to which they apply is not loaded yet.
     pub(super) fn waits_for_policy(&self, entry: &AdmittedRevision, serving: &BTreeSet<String>) -> Option<NotAdmitted> {
         let Content::Settings(policy, _) = &entry.content else { return None };
         let unloaded = self.unloaded_for(policy, &entry.reach, serving)?;
@@ -83,8 +83,9 @@ impl Lifecycle {
         Some(Ok(()))
     }
 
-    /// Returns the cases in which the operator tries a revision. The cases use the settings that are in effect.
-    /// `arranged` is the policy table under the current content of the operator's own ConfigMap.
+    /// Returns the cases in which the operator tries a revision. The cases use the settings that are in effect. The
+    /// parameter `arranged` is the policy table with the current content of the operator's own ConfigMap, which may not
+    /// be in effect yet.
     pub(super) fn cases_of(
         &mut self,
         name: &str,
@@ -99,8 +100,9 @@ impl Lifecycle {
         self.revisions.cases_as_first(name, serving, &shared)
     }
 
-    /// Returns an unloaded policy to which settings of a namespace apply. This is the policy that the settings name, or
-    /// a policy that answers for the kinds of the named policy. Returns `None` if all these policies are loaded.
+    /// Returns an unloaded policy to which settings of a namespace apply. This is an unloaded policy with the name in
+    /// the settings, or an unloaded policy that answers for the kinds of the policy with this name. Returns `None` if
+    /// all these policies are loaded.
     fn unloaded_for(&self, policy: &str, reach: &Reach, serving: &BTreeSet<String>) -> Option<&String> {
         let claimed = self.revisions.claimed_by(policy);
         let entries = serving.iter().chain(self.held_open()).filter_map(|name| self.revisions.entries.get(name));

@@ -1,10 +1,10 @@
-//! Records the time at which a revision began to claim its place. If two revisions claim the same place, the first
-//! claimant serves.
+//! Decides since when a revision claims its place. If two revisions claim the same place, the revision with the earlier
+//! claim serves.
 //!
-//! A claim begins when the gate admits a revision. An empty or refused ConfigMap has no claim, however old the
-//! ConfigMap is. If a user later writes valid content into the ConfigMap, this content waits until the serving policy
-//! no longer has the place. The operator writes the time into the PolicyRevision, so that later processes and the
-//! command line use the same time.
+//! A claim begins when the gate admits a revision. An empty or refused ConfigMap has no claim, even if it is old. If a
+//! user later writes valid content into this ConfigMap, and another policy already has the place, the content waits
+//! until that policy gives up the place. The operator writes the time into the PolicyRevision, so that later processes
+//! and the command line use the same time.
 
 use std::collections::BTreeSet;
 
@@ -21,9 +21,9 @@ use crate::{
 /// is behind.
 const APART: SignedDuration = SignedDuration::from_micros(1);
 
-/// Returns the age of a revision. Older versions of the operator did not record claims. The age of a revision without a
-/// recorded claim starts when its ConfigMap was `created`. If the ConfigMap is gone, the age starts when the record was
-/// created.
+/// Returns the age of a revision. Older versions of the operator did not record claims. Without a recorded claim, the
+/// age starts at `created`, the creation of the ConfigMap. If the ConfigMap is gone, the age starts at the creation of
+/// the record.
 pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
     let recorded = || revision.metadata.creation_timestamp.as_ref().map(|time| time.0.to_string());
     let created = created.or_else(recorded).unwrap_or_default();
@@ -38,8 +38,8 @@ pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
 }
 
 impl RevisionSet {
-    /// Returns the policies of the process that answer together with these revisions. A revision of a default policy
-    /// takes the place of the policy of the process.
+    /// Returns the policies of the process that answer together with these revisions. If a default policy answers as a
+    /// revision, leaves out the policy of the process for the same kind.
     pub(super) fn own_beside(&self, offers: &[Offer]) -> Vec<Offer> {
         let taken: BTreeSet<&ResourceType> =
             offers.iter().filter(|offer| offer.reach == Reach::Process).map(|offer| &offer.of).collect();
@@ -47,9 +47,9 @@ impl RevisionSet {
     }
 
     /// Starts the claim of a revision that is admitted now. `earlier` is the time at which the claim of the replaced
-    /// revision began; `None` without a replaced revision. The new claim begins at `earlier`, or now if `earlier` is
-    /// `None`. The new claim also begins now if `earlier` would take a place from a serving revision. `serving`
-    /// contains the new revision, but not the replaced revision. `waiting` are revisions that already wait for a place.
+    /// revision began, or `None` without a replaced revision. The new claim begins at `earlier` if this takes no place
+    /// from a serving revision. Otherwise it begins now. `serving` contains the new revision, but not the replaced
+    /// revision. `waiting` are revisions that already wait for a place.
     pub(crate) fn claim(
         &mut self,
         name: &str,

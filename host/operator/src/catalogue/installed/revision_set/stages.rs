@@ -12,8 +12,8 @@ use super::{AdmittedRevision, Content, RevisionSet, Unfit};
 use crate::catalogue::{Conflict, MovedObjects, Predecessors, Reach, RolloutStage, Staging};
 
 impl RevisionSet {
-    /// Returns the rollouts of the serving revisions, and the policies that answer for objects that are not moved. A
-    /// revision in `conflicts` serves nothing, so it has no rollout.
+    /// Returns the rollouts of the serving revisions, and the policies that answer for the objects that these rollouts
+    /// have not moved. Skips a revision in `conflicts`, because it serves no object.
     pub(super) fn staging(
         &self,
         candidate: Option<&str>,
@@ -73,8 +73,8 @@ impl RevisionSet {
         std::iter::once(entry).chain(yielding).map(|entry| entry.content.policy_name().to_owned()).collect()
     }
 
-    /// Returns the rollout that must end before a candidate can begin its own: a rollout over the same objects. A
-    /// tenant's rollout never delays a rollout of the owner.
+    /// Returns the revision whose rollout must end before a candidate can begin its own rollout, because both concern
+    /// the same objects. A tenant's rollout never delays a rollout of the owner.
     pub(crate) fn rollout_beside(&self, name: &str, serving: &BTreeSet<String>) -> Option<String> {
         let entry = self.entries.get(name)?;
         let (kinds, scopes) = self.concern(entry);
@@ -101,7 +101,8 @@ impl RevisionSet {
         }
     }
 
-    /// Returns the revisions that serve the objects that the undone rollouts have not moved.
+    /// Returns the revisions that serve objects before certain rollouts have moved them: replaces each revision in such
+    /// a rollout by its predecessor.
     fn before_rollouts(
         &self,
         serving: &BTreeSet<String>,

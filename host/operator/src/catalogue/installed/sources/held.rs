@@ -6,7 +6,7 @@ use kaos_policy::digest::Digest;
 
 use crate::package::{Package, PackageError};
 
-/// The content of a package's ConfigMaps.
+/// The content of a package's ConfigMaps, as the operator read it last.
 #[derive(Debug, Clone)]
 pub(in crate::catalogue::installed) struct Held {
     /// The digest of the package. If the ConfigMap contains no valid package, this field is the digest of the
@@ -15,7 +15,7 @@ pub(in crate::catalogue::installed) struct Held {
     pub(in crate::catalogue::installed) package: Result<Arc<Package>, NoPackage>,
 }
 
-/// The reason why the operator has no package to check.
+/// The reason why the operator cannot get a package from the ConfigMap.
 #[derive(Debug, Clone)]
 pub(in crate::catalogue::installed) enum NoPackage {
     /// The ConfigMap does not contain a valid package.

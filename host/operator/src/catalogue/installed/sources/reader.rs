@@ -48,12 +48,13 @@ pub(super) struct Reader {
     rounds: u64,
     unpacked: BTreeMap<PolicySource, Unpacked>,
     failed: BTreeMap<PolicySource, Failed>,
-    /// Whether some packages must wait for the next turn of their namespace.
+    /// Whether some changed packages were not read in this round, and wait for the next turn of their namespace.
     is_behind: bool,
 }
 
 struct Unpacked {
-    /// The versions of the index and of its chunks when the reader read them. `None` for a chunk that did not exist.
+    /// The versions at which the reader read the package's ConfigMap and its chunks. `None` for a chunk that did not
+    /// exist.
     versions: Vec<(PolicySource, Option<String>)>,
     round: u64,
     held: Held,

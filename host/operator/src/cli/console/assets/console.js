@@ -6,10 +6,10 @@
   const live = document.getElementById('live');
   const news = document.getElementById('news');
   const pause = document.getElementById('pause');
-  // The address changes nothing here: the digests tell the server what this page already shows.
+  // The parts that the server can replace. Their digests tell the server what this page already shows.
   const parts = () => [...document.querySelectorAll('[data-digest]')];
 
-  // Users can move the keyboard focus to a part only if the part scrolls.
+  // Lets users move the keyboard focus to exactly those elements that scroll.
   function markScrollers() {
     document.querySelectorAll('.scroll, .picture').forEach((one) => {
       const scrolls = one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight;
@@ -26,7 +26,7 @@
   if (!page || !live || !pause || parts().length === 0) return;
 
   const retry = 2000;
-  // Screen readers read each announcement to the end, so there are few.
+  // The time between two announcements, in milliseconds: screen readers read each announcement to the end.
   const quiet = 15000;
   let source = null;
   let timer = 0;
@@ -46,7 +46,7 @@
     }, Math.max(0, announced + quiet - Date.now()));
   }
 
-  // Shows the state of the connection. Also announces the beginning and the end of trouble.
+  // Shows the state of the connection. Also announces the text when a problem begins or ends.
   function say(text, isTrouble) {
     const wasTrouble = live.dataset.trouble === 'true';
     if (live.textContent === text) return;
@@ -84,7 +84,7 @@
     const sentence = part.querySelector('[data-announce]');
     const before = sentence ? sentence.textContent : '';
 
-    // The server's templates escape every text of users.
+    // `html` is safe: the server's templates escape every text that users wrote.
     const template = document.createElement('template');
     template.innerHTML = html;
     part.replaceChildren(template.content);

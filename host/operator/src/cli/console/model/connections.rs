@@ -25,7 +25,8 @@ impl Connections {
         self.asked.iter()
     }
 
-    /// Records what an object uses. Returns the objects that it used before or uses now; `None` if nothing changed.
+    /// Records what an object uses. Returns the objects that this object used before or uses now; `None` if nothing
+    /// changed.
     pub(super) fn set(&mut self, identity: &Identity, uses: Vec<Identity>) -> Option<BTreeSet<Identity>> {
         self.asked.remove(identity);
         if self.uses.get(identity).map_or(uses.is_empty(), |before| *before == uses) {
@@ -42,7 +43,7 @@ impl Connections {
         Some(related)
     }
 
-    /// Forgets what an object uses. Returns the objects that it used.
+    /// Forgets which objects an object uses. Returns these used objects.
     pub(super) fn forget(&mut self, identity: &Identity) -> BTreeSet<Identity> {
         self.asked.remove(identity);
         self.unlink(identity)

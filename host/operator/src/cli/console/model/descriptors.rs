@@ -3,7 +3,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The number of open files that the console asks the system for. Some systems refuse more than this.
+/// The number of open files that the console asks the system for. Some systems refuse more open files than this.
 const WANTED: u64 = 10_240;
 /// The number of files for connections of browsers, requests of pages, and files of the process itself.
 const RESERVED: u64 = 200;
@@ -15,7 +15,7 @@ pub(super) fn raise_limit() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let wanted = maximum.map_or(WANTED, |maximum| maximum.min(WANTED));
     if current.is_some_and(|current| current < wanted) {
-        // Without more files, the console watches fewer namespaces.
+        // Ignore a refusal: with fewer files, the console watches fewer namespaces.
         let _refused = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum });
     }
 }

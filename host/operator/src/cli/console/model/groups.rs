@@ -12,7 +12,8 @@ use crate::input::Identity;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::cli::console) struct Groups {
     pub(in crate::cli::console) counts: BTreeMap<GroupKey, Count>,
-    /// The number of connections from a user to a used object, by their groups.
+    /// The number of connections, by the group of the object that uses another object, and the group of the used
+    /// object.
     pub(in crate::cli::console) uses: BTreeMap<(GroupKey, GroupKey), usize>,
 }
 

@@ -20,7 +20,7 @@ use crate::{
     watch::{Served, is_guarded},
 };
 
-/// An object, and its state in a line.
+/// An object with its state, and a line of text about the state.
 #[derive(Debug, Clone)]
 pub(in crate::cli::console) struct KeptObject {
     pub(in crate::cli::console) object: Arc<Value>,
@@ -28,7 +28,7 @@ pub(in crate::cli::console) struct KeptObject {
     pub(in crate::cli::console) line: String,
     /// Whether a policy answers for the kind.
     is_claimed: bool,
-    /// A hash of all parts of the object that decide about its connections.
+    /// A hash of all parts of the object on which its connections depend.
     wanted: u64,
 }
 
@@ -113,8 +113,8 @@ impl Objects {
         owners_of(identity, &before.object).collect()
     }
 
-    /// Ends a list: removes the objects of the type and place that the list did not contain. If `is_whole` is true, the
-    /// console now has every object of the type in this place.
+    /// Processes the end of a list: removes the objects of the type and place that the list did not contain. If
+    /// `is_whole` is true, the console now has every object of the type in this place.
     pub(super) fn listed(
         &mut self,
         of: &ResourceType,
@@ -129,7 +129,8 @@ impl Objects {
         changes
     }
 
-    /// Removes all objects of a type, because the console no longer watches the type, or watches it in another way.
+    /// Removes all objects of a type, because the console no longer watches the type, or watches the type in another
+    /// role.
     pub(super) fn forget(&mut self, of: &ResourceType) -> Vec<Change> {
         self.complete.remove(of);
         self.remove_unless(of, None, |_| false)
@@ -239,7 +240,8 @@ impl Objects {
         }
     }
 
-    /// Records what an object uses. Does nothing if the object changed or disappeared meanwhile. Returns the change.
+    /// Records which objects an object uses. Does nothing if the object has changed or disappeared since the policies
+    /// named these objects. Returns the change.
     pub(super) fn connect(&mut self, identity: &Identity, wanted: u64, uses: Vec<Identity>) -> Option<Change> {
         self.all.get(identity).filter(|kept| kept.is_claimed && kept.wanted == wanted)?;
         let mut related = self.connections.set(identity, uses)?;
@@ -257,7 +259,7 @@ impl Objects {
         self.connections.users(identity)
     }
 
-    /// Returns the number of objects with an entry among the connections, and the number of objects that others use.
+    /// Returns the number of objects that use others, and the number of objects that others use.
     #[cfg(test)]
     pub(super) fn connected(&self) -> (usize, usize) {
         self.connections.sizes()

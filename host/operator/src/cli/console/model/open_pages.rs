@@ -1,4 +1,4 @@
-//! The open pages, and the objects that each of them shows. A change wakes only the pages that show it.
+//! The open pages, and the objects that each of them shows. A change wakes only the pages that it affects.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::{input::Identity, locking::lock};
 
-/// The maximum number of changes that a page remembers while the console builds it.
+/// The maximum number of changes that the console remembers for a page while building this page.
 const MOST: usize = 1_000;
 
 /// A change of an object, or of its connections.
@@ -30,7 +30,7 @@ pub(in crate::cli::console) struct Interest {
     pub(in crate::cli::console) lists: bool,
     /// Whether the page shows how all objects are connected.
     pub(in crate::cli::console) connections: bool,
-    /// The objects that the page shows with more than a line.
+    /// The objects about which the page shows more than a line.
     pub(in crate::cli::console) objects: BTreeSet<Identity>,
 }
 
@@ -55,7 +55,7 @@ struct Register {
 #[derive(Debug, Default)]
 struct Registered {
     interest: Interest,
-    /// The changes since the console began to build the page; `None` while the console does not build it.
+    /// The changes since the console began to build the page; `None` while the console does not build the page.
     meanwhile: Option<Vec<Change>>,
     is_due: bool,
     notify: Arc<Notify>,

@@ -30,10 +30,10 @@ pub(in crate::cli::console) struct Places {
     are_named: bool,
     /// The namespaces in which the user may list no kind.
     pub(in crate::cli::console) hidden: Vec<String>,
-    /// The number of namespaces that the console leaves out, because there are too many.
+    /// The number of namespaces that the console leaves out, because it cannot watch so many.
     pub(in crate::cli::console) left_out: usize,
-    /// The kinds that the user may not list, each with a namespace. `None` if the user may list the kind in no
-    /// namespace.
+    /// The kinds that the user may not list, each with the namespace in which the right is missing. `None` if the user
+    /// may list the kind in no namespace.
     pub(super) refused: Vec<(ResourceType, Place)>,
 }
 

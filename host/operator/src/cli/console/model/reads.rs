@@ -24,12 +24,12 @@ pub(super) struct Reads {
 }
 
 impl Reads {
-    /// Returns the result of a read that is new enough.
+    /// Returns the remembered result of a read, if the result is new enough.
     pub(super) fn find(&self, target: &Target) -> Option<RememberedRead> {
         self.targets.get(target).filter(|(at, _)| at.elapsed() < REMEMBERED).map(|(_, read)| read.clone())
     }
 
-    /// Remembers the result of a read, and forgets old ones.
+    /// Remembers the result of a read, and forgets old results.
     pub(super) fn add(&mut self, target: &Target, read: RememberedRead) {
         self.targets.retain(|_, (at, _)| at.elapsed() < REMEMBERED);
         self.targets.insert(target.clone(), (Instant::now(), read));

@@ -27,13 +27,13 @@ pub(in crate::cli::console) struct Limits {
     pub(in crate::cli::console) missing: Vec<MissingRight>,
     /// Watches that fail, each with the reason.
     pub(in crate::cli::console) broken: Vec<String>,
-    /// Why the console knows only the default policies.
+    /// Why the console could read only the default policies.
     pub(in crate::cli::console) policies: Option<String>,
 }
 
 impl Model {
-    /// Ends the watches of each type that `wanted` lacks or has with another role, and forgets the objects of these
-    /// types. Returns the types that the console does not watch yet.
+    /// Ends the watches of each type that `wanted` does not contain, or contains with another role. Forgets the objects
+    /// of these types. Returns the types that the console does not watch yet.
     pub(super) fn end_watches(&self, wanted: BTreeMap<ResourceType, Role>) -> Vec<(ResourceType, Role)> {
         let mut reports = lock(&self.reports);
         let running: Vec<ResourceType> = reports
@@ -69,7 +69,7 @@ impl Model {
         places.into_iter().map(|place| WatchedType { place, ..watched.clone() }).collect()
     }
 
-    /// Records an object. Returns its identity; `None` if the watch has ended.
+    /// Records an object. Returns the identity of the object; `None` if the watch has ended.
     pub(super) fn put(&self, watched: &WatchedType, object: Value) -> Option<Identity> {
         let identity = identity_of(&object);
         let mut objects = self.lock();
@@ -93,7 +93,7 @@ impl Model {
         self.changed(watched, change.into_iter().collect());
     }
 
-    /// Ends a list: removes the objects that the list did not contain.
+    /// Processes the end of a list: removes the objects that the list did not contain.
     pub(super) fn listed(&self, watched: &WatchedType, listed: &BTreeSet<Identity>) {
         let WatchedType { of, place, role, stop, .. } = watched;
         let mut objects = self.lock();
@@ -166,8 +166,8 @@ impl Model {
         !lock(&self.reports).listing.is_empty()
     }
 
-    /// Returns whether the console still reads the objects of the kind and the namespace of an object, so that it may
-    /// still find the object.
+    /// Returns whether the console is still reading the objects of this object's kind and namespace. Until the end of
+    /// this read, a missing object may still appear.
     pub(in crate::cli::console) fn is_loading_kind(&self, Identity { group, kind, namespace, .. }: &Identity) -> bool {
         let is_it = |(of, place): &(ResourceType, Place)| {
             of.group_kind() == (group.as_str(), kind.as_str()) && (place.is_none() || place == namespace)

@@ -37,7 +37,7 @@ use crate::{
     watch::Served,
 };
 
-/// The kind of the records of policies.
+/// The kind of the objects in which the operator records policies.
 pub(super) const RECORD: (&str, &str) = ("kaos.tools/v1alpha1", "PolicyRevision");
 
 /// The objects and policies of a cluster.
@@ -45,7 +45,7 @@ pub(in crate::cli::console) struct Model {
     pub(super) client: Client,
     pub(super) operator: OperatorFacts,
     pub(super) places: Places,
-    /// The policies. If a new read finds the same policy, the catalogue keeps its old entry.
+    /// The policies. If the console reads the same policy again, the catalogue keeps its old entry.
     catalogue: Catalogue,
     serving: Mutex<Arc<ServingPolicies>>,
     /// A number that grows with each change of the policies.
@@ -54,7 +54,7 @@ pub(in crate::cli::console) struct Model {
     pub(super) reports: Mutex<WatchStates>,
     reads: Mutex<Reads>,
     open: Arc<OpenPages>,
-    /// Signals that the console does not know the connections of some objects.
+    /// Signals that the connections of some objects are unknown or outdated.
     asked: Notify,
     /// Signals that a record changed.
     pub(super) recorded: Notify,
@@ -138,7 +138,8 @@ impl Model {
         self.open.tell_all();
     }
 
-    /// Returns up to `most` objects whose connections are unknown, and the number of the current state of the policies.
+    /// Returns up to `most` objects whose connections are unknown, and the number that grows with each change of the
+    /// policies.
     pub(super) fn unconnected(&self, most: usize) -> (u64, Vec<Unconnected>) {
         let policies = self.policies.load(Ordering::Relaxed);
         (policies, self.lock().unconnected(most))
@@ -149,7 +150,8 @@ impl Model {
         self.asked.notified().await;
     }
 
-    /// Records what objects use, unless the policies changed meanwhile.
+    /// Records which objects the objects in `found` use. Does nothing if the policies changed since their number was
+    /// `policies`.
     pub(super) fn connect(&self, policies: u64, found: Vec<(Unconnected, Vec<Identity>)>) {
         let mut objects = self.lock();
         if self.policies.load(Ordering::Relaxed) != policies {
@@ -164,8 +166,8 @@ impl Model {
     }
 
     /// Runs the long computation `work` without delaying other tasks. If the caller no longer wants the result, `work`
-    /// ends at its next request, or when it checks its token. Slots limit the number of computations at the same time:
-    /// `work` keeps its slot until it ends.
+    /// ends at its next request, or when it checks its cancellation token. Slots limit the number of computations at
+    /// the same time: `work` keeps its slot until it ends.
     pub(in crate::cli::console) async fn blocking<T: Send + 'static>(
         &self,
         work: impl AsyncFnOnce(CancellationToken) -> anyhow::Result<T> + Send + 'static,

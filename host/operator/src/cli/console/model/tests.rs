@@ -134,8 +134,8 @@ async fn a_changed_object_is_evaluated_once_and_the_others_are_not() {
     assert_eq!(model.evaluations.load(Ordering::Relaxed), before + 1, "the object was made again, with another UID");
 }
 
-/// Limits the user's rights. `allow` decides about requests for objects of the claimed kinds. All other requests are
-/// allowed.
+/// Limits the user's rights. `allow` decides which requests for objects of the claimed kinds the server allows. All
+/// other requests are allowed.
 fn restrict(cluster: &TestCluster, allow: impl Fn(&Attempt) -> bool + Send + Sync + 'static) {
     let is_kind = |attempt: &Attempt| attempt.group == "kaos.tools" || attempt.group == "a.example";
     cluster.authorise(move |attempt| {
@@ -150,7 +150,7 @@ async fn each_kind_has_its_own_namespaces() {
         add(&cluster, AGENT, (namespace, "a"), true);
         add(&cluster, MODEL_API, (namespace, "m"), true);
     }
-    // The user may see ModelAPIs in more namespaces than Agents, which are the first kind by name.
+    // The user may see ModelAPIs in more namespaces than Agents. Agents are the first kind by name.
     restrict(&cluster, |attempt| {
         let place = (&*attempt.resource, &*attempt.namespace);
         matches!(place, ("modelapis", "both" | "models") | ("agents", "both"))

@@ -1,5 +1,5 @@
 //! Asks the policies in the background which objects each object uses. So a page can also show which objects use its
-//! object. Sends no requests: the policies see an object as missing if the watches do not keep it.
+//! object. Sends no requests: if no watch keeps an object in memory, the policies see the object as missing.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -28,7 +28,7 @@ const QUIET: Duration = Duration::from_millis(300);
 /// The delays after an error.
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(5), max: Duration::from_mins(1) };
 
-/// Keeps the connections up to date for as long as the process runs.
+/// Keeps the connections up to date while the process runs.
 pub(super) async fn follow(model: Arc<Model>) {
     let (mut failures, mut rng) = (0, fastrand::Rng::new());
     loop {
@@ -58,7 +58,7 @@ pub(super) async fn follow(model: Arc<Model>) {
     }
 }
 
-/// Returns the objects with a policy that each of the objects uses.
+/// Returns which objects each of the `objects` uses, if policies answer for the kinds of the used objects.
 async fn uses(model: &Arc<Model>, objects: &[Arc<Value>]) -> anyhow::Result<BTreeMap<Identity, Vec<Identity>>> {
     let known: Arc<dyn KnownObjects> = Arc::new(OnlyKnown(Arc::clone(model)));
     let sources = Sources { known, ..model.sources() };

@@ -24,6 +24,6 @@ pub(super) struct WatchedType {
     /// The namespace; `None` for the whole cluster.
     pub(super) place: Option<String>,
     pub(super) role: Role,
-    /// Ends the watch. After that, events of the watch have no effect.
+    /// Ends the watch. After its cancellation, events of the watch have no effect.
     pub(super) stop: CancellationToken,
 }

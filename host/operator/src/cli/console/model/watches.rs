@@ -32,7 +32,7 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_secs(2), max: Duration:
 const REFUSED: Backoff = Backoff { first: Duration::from_secs(30), max: Duration::from_mins(10) };
 /// The console regards a watch that lasted this long as working, even if the watch reported no events.
 const WORKED: Duration = Duration::from_secs(1);
-/// The API server's status code if it no longer remembers the version at which a watch starts.
+/// The status code of the API server's answer if the server no longer remembers the version at which a watch starts.
 const GONE: u16 = 410;
 
 /// Why a watch ended.

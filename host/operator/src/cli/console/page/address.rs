@@ -10,9 +10,9 @@ use crate::input::Identity;
 /// The page at an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::cli::console) enum Address {
-    /// The objects that are not ready, and the namespaces.
+    /// The first page: the objects that are not ready, and the namespaces.
     Overview,
-    /// The objects that fit a filter.
+    /// The list of the objects that fit a filter.
     Objects(Filter),
     /// One object.
     Object(Identity),
@@ -35,9 +35,9 @@ pub(in crate::cli::console) struct Filter {
     pub(in crate::cli::console) kind: String,
     /// Whether to show only the objects that are not ready.
     pub(in crate::cli::console) is_open: bool,
-    /// A part of the name; empty for all.
+    /// A part of the objects' names; empty for all names.
     pub(in crate::cli::console) name: String,
-    /// The number of the page of the list, from 0.
+    /// The number of the page of the list. The first page has the number 0.
     pub(in crate::cli::console) page: usize,
 }
 

@@ -20,7 +20,7 @@ use crate::{
     error_text::with_causes,
 };
 
-/// The text of a new form.
+/// The example in a form that the user has not edited yet.
 const EMPTY: &str = "name: agent\nscope: {namespaces: []}\nsettings:\n  image: registry.example.org/agent:2\n";
 
 /// Builds the page. Without `text`, the page shows an example. A cancelled token ends the computation.
@@ -59,7 +59,7 @@ async fn effect(model: &Arc<Model>, text: &str, stop: &CancellationToken) -> any
     candidate_effect(&mut gathered, &model.serving(), model.cluster(), text, stop).await
 }
 
-/// Returns the names of the policies that answer.
+/// Returns the names of the policies that answer in the whole cluster.
 fn names(model: &Model) -> String {
     let serving = model.serving();
     let kinds = serving.snapshot.kinds().filter_map(|(_, answers)| answers.usual(""));

@@ -80,12 +80,12 @@ pub(super) fn table_of<const N: usize>(caption: &str, heading: [&str; N], rows: 
     }
 }
 
-/// Returns the identity of an object in the answer of a verb.
+/// Converts the name of an object in a verb's answer to an identity.
 pub(super) fn identity(ObjectName { group, kind, namespace, name }: &ObjectName) -> Identity {
     Identity { group: group.clone(), kind: kind.clone(), namespace: namespace.clone(), name: name.clone() }
 }
 
-/// Returns the number, and then `one` for the number 1, or `many`.
+/// Returns the number and a word: `one` for the number 1, and `many` for every other number.
 pub(super) fn counted(number: usize, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
 }

@@ -1,5 +1,6 @@
-//! A page as an HTML document with parts. The templates escape every text. Texts of users also pass through [`plain`],
-//! which shows control characters and characters that change the direction of text as escapes.
+//! A page as an HTML document with parts. The templates escape every text. Texts that users wrote also pass through
+//! [`plain`]. This function replaces control characters, and characters that change the direction of text, by visible
+//! escapes.
 
 use std::borrow::Cow;
 

@@ -18,7 +18,7 @@ use crate::{
 /// Connected objects.
 pub(super) struct Drawing {
     nodes: Vec<(Identity, HealthState)>,
-    /// The positions of the user and of the used object.
+    /// Each edge contains two positions in `nodes`: of the object that uses another object, and of the used object.
     edges: Vec<(usize, usize)>,
     /// The object in the middle of the picture.
     focus: Option<Identity>,
@@ -51,7 +51,8 @@ impl Drawing {
             for identity in &next {
                 let (uses, users) = model.connections(identity);
                 found.extend(uses.into_iter().filter(|used| add(used, &mut order)));
-                // Add only the users of a single object. On a page with a list, the list already contains the users.
+                // Add the objects that use `first` only if `first` is a single object. A page with a list already lists
+                // such objects.
                 let shown = users.iter().filter(|_| step == 0 && focus.is_some());
                 for user in shown {
                     add(user, &mut order);

@@ -23,7 +23,7 @@ use crate::{
 pub(super) const ROWS: usize = 200;
 const WRONG: &str = "The edit cannot be used";
 
-/// Builds the page. `text` is the edit; without it, the page shows the object as it is.
+/// Builds the page. `text` is the edit. Without an edit, the page shows the current object.
 pub(super) async fn page(model: &Arc<Model>, identity: &Identity, text: Option<&str>) -> anyhow::Result<Page> {
     let Some(kept) = model.object(identity).filter(|_| model.is_kind_claimed(&identity.group, &identity.kind)) else {
         return Ok(Page::not_found(&format!("{identity} does not exist, or you have no right to see it.")));

@@ -1,4 +1,4 @@
-//! The pages. A page has parts, and the server sends each part again when it changes.
+//! The pages. A page has parts. When a part changes, the server sends this part again.
 //!
 //! | module | content |
 //! |---|---|

@@ -25,7 +25,8 @@ pub(super) struct PictureBox {
     pub(super) class: String,
 }
 
-/// Draws the boxes. A line `(user, used)` contains the positions of two boxes.
+/// Draws the boxes. A line `(user, used)` contains the positions of two boxes: the object of the box `user` uses the
+/// object of the box `used`.
 pub(super) fn picture(boxes: &[PictureBox], lines: &[(usize, usize)]) -> Markup {
     let Layout { spots, width, height } = layout(boxes.len(), lines);
     let view = format!("{} {} {} {}", -MARGIN, -MARGIN, width + 2 * MARGIN, height + 2 * MARGIN);
@@ -58,7 +59,7 @@ fn node(PictureBox { to, title, name, sign, line, class }: &PictureBox, (x, y): 
     }
 }
 
-/// Returns the line from a user to a used object.
+/// Returns the line from an object to an object that it uses.
 fn curve((from_x, from_y): (i32, i32), (to_x, to_y): (i32, i32)) -> String {
     let (start, end) = ((from_x + WIDTH, from_y + HEIGHT / 2), (to_x, to_y + HEIGHT / 2));
     if from_x >= to_x {

@@ -29,8 +29,8 @@ pub(super) struct Build {
     /// File to write the component to
     #[arg(short, long, value_name = "X.wasm")]
     output: PathBuf,
-    /// Accept code for WASI that can open files or sockets. In a core module these calls then fail, and in a component
-    /// they end the policy. Without this flag, the command refuses such code
+    /// Accept calls of WASI that open files or sockets. In a core module, such a call then fails. In a component, it
+    /// ends the policy. Without this flag, the command refuses code with such calls
     #[arg(long)]
     stub_wasi: bool,
 }

@@ -3,7 +3,7 @@
 /// The name of the module from which a core module imports WASI preview 1.
 pub(super) const MODULE: &str = "wasi_snapshot_preview1";
 
-/// Answers the calls of WASI inside of the component. `wasi.wat` is the source.
+/// The module that answers the calls of WASI inside of the component. `wasi.wat` is the source.
 pub(super) const ADAPTER: &[u8] = include_bytes!("wasi.wasm");
 
 /// The calls that every program contains, because its runtime needs them to start and to end. The adapter answers them
@@ -38,7 +38,7 @@ const ANSWERED: [&str; 27] = [
     "sock_shutdown",
 ];
 
-/// The calls that need the outside world. With `--stub-wasi` they fail.
+/// The calls that use paths of files, or sockets. With `--stub-wasi`, these calls fail.
 const OUTSIDE: [&str; 13] = [
     "path_create_directory",
     "path_filestat_get",

@@ -100,8 +100,8 @@ pub(super) fn overlaid(text: &str, name: &str) -> String {
     let word = name.replace('-', "_");
     let replaced = [
         ("DEFAULT_MIRROR_", format!("DEFAULT_{}_", word.to_uppercase())),
-        // Gives the library of an overlay a name in the form of a policy's library, so that the build commands of both
-        // are the same.
+        // The library of an overlay gets a name like the library of a policy, so that the build commands of both are
+        // the same.
         ("mirror-overlay", format!("{name}-policy")),
         ("mirror overlay", format!("{name} overlay")),
         ("\"mirror\"", format!("\"{name}\"")),
@@ -115,12 +115,12 @@ pub(super) fn overlaid(text: &str, name: &str) -> String {
     replace(text, &replaced)
 }
 
-/// Explains the settings of a project with the name of its default policy.
+/// The paragraph of the README about settings, if the project has the name of its default policy.
 const SETTINGS_APPLY: &str = "\
 The policy has the name of the default policy, so presets and all settings for the default policy apply to this policy
 too. The unchanged policy makes the same manifests.
 ";
-/// Explains the settings of a project with another name.
+/// The paragraph of the README about settings, if the project has another name.
 const SETTINGS_DO_NOT_APPLY: &str = "\
 Presets and settings for the default policy do not apply to this policy, because its name differs. Without such settings,
 the unchanged policy makes the same manifests. To keep the settings, run `policy new` again without the name `website`.

@@ -123,7 +123,7 @@ mod tests {
         for left in ["website", "Website", "WEBSITE", library] {
             assert!(!all.contains(left), "{left}: {all}");
         }
-        // Leave out the library, because examples in its documentation contain this domain.
+        // Leave out the library, because examples in its documentation contain `example.com`.
         let own = files.iter().filter(|(path, _)| !path.starts_with("kaos/")).map(|(_, text)| text.as_str());
         assert!(!own.collect::<String>().contains("example.com"));
         for there in [

@@ -146,8 +146,8 @@ impl Plan {
         layers.extend(settings::held(&documents, &home, &own)?);
         let in_namespaces = namespace_policies;
         let beside = Beside { loader: &loader, own: &own, home: &home, grantable: &grantable, in_namespaces };
-        // The files may already contain this package or an earlier version of this package, so `standing` leaves out
-        // the package's ConfigMap.
+        // The files may already contain this package or an earlier version of this package, so the call of `standing`
+        // leaves out the package's ConfigMap.
         let standing = beside.standing(&documents, &layers, new.source())?;
         let sides = new.sides(&standing, &loader)?;
         warn_of_strangers(&documents, &catalogue, &sides.kinds());

@@ -89,7 +89,7 @@ impl Cluster {
 
     /// Adds an object. Several needs may have found different fields of the same object.
     fn add(&mut self, found: &Value) {
-        // `render` would also print the children of this object.
+        // If `SERVED` contains the object's kind, `render` would also print the children of this object.
         self.is_exact &= !SERVED.contains(&ResourceType::of_object(found));
         let of = Reference::of_object(found);
         match self.objects.iter_mut().find(|known| Reference::of_object(known) == of) {

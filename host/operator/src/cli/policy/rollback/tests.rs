@@ -6,7 +6,7 @@ use kube::core::ObjectMeta;
 use super::*;
 use crate::catalogue::installed;
 
-/// Returns a revision with this digest of its answers and this predecessor.
+/// Returns a revision with this name, state and predecessor. `answers` is the digest of the revision's answers.
 fn revision(of: &str, state: RevisionState, answers: Option<&str>, predecessor: Option<&str>) -> Revision {
     let spec = PolicyRevisionSpec { package_digest: of.to_owned(), ..PolicyRevisionSpec::default() };
     let status = PolicyRevisionStatus {

@@ -266,7 +266,7 @@ fn plans_converge_and_leave_one_serving_revision_of_a_source() {
     for seed in 0..SEEDS {
         let mut model = Model::random(&mut Random(seed));
         model.settle();
-        // Leave out a revision that is recorded as admitted but not loaded: the revision takes effect only when it is
+        // Ignore revisions that are recorded as admitted but are not loaded: they take effect only when they are
         // loaded.
         let states = model.states();
         let decides =

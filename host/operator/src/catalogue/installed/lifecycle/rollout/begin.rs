@@ -23,15 +23,16 @@ fn begins_after(other: &str) -> String {
 
 impl Lifecycle {
     /// Returns the rollout with which a candidate begins to serve, or `None` if the candidate serves all objects at
-    /// once. The way back is never staged: a person who repairs a cluster must not wait.
+    /// once. A way back, which is a return to the previous revision, never goes in steps: a person who repairs a
+    /// cluster must not wait.
     pub(in super::super) fn rollout_of(&self, candidate: &Candidate) -> Option<PolicyRollout> {
         let Candidate { name, entry, before, .. } = candidate;
         let status = self.records.status(name);
         if status.state == RevisionState::Active {
             return status.open_rollout().cloned();
         }
-        // If the predecessor is lost and its source was deleted, no policy answers for its objects. So these objects
-        // cannot wait for a rollout.
+        // If the predecessor is lost and its source was deleted, no policy answers for its objects. So do not make
+        // these objects wait for a rollout.
         if self.way_back(candidate).is_some() || (before.is_empty() && self.has_lost_predecessor(entry)) {
             return None;
         }
@@ -40,13 +41,13 @@ impl Lifecycle {
         if entry.reach == Reach::Process && self.has_lost_predecessor(entry) {
             return None;
         }
-        // A correction begins with the same objects as the rollout that it replaces.
+        // A corrected package that replaces a revision during its rollout moves the same objects first.
         let salt = before.iter().find_map(|before| Some(self.records.status(before).open_rollout()?.salt.clone()));
         self.new_rollout(name, entry, salt)
     }
 
-    /// Returns a new rollout of a revision, or `None` if the revision serves all objects at once. Without a `salt`, the
-    /// digest of the package decides which objects move first.
+    /// Returns a new rollout of a revision, or `None` if the revision serves all objects at once. The parameter `salt`
+    /// decides which objects move first; without it, the digest of the package decides.
     pub(in super::super) fn new_rollout(
         &self,
         name: &str,
@@ -81,14 +82,14 @@ impl Lifecycle {
         preview.is_none_or(|preview| preview.pods_replaced > 0 || preview.unknown > 0)
     }
 
-    /// Returns the predecessor of a candidate that replaces the serving revision `before`. While `before` is rolled
-    /// out, the predecessor is the revision that still serves the other objects.
+    /// Returns the predecessor of a candidate that replaces the serving revision `before`. While `before` is being
+    /// rolled out itself, the predecessor is the revision that still serves the objects that are not moved.
     pub(in super::super) fn predecessor_after(&self, name: &str, before: &str) -> Option<String> {
         let status = self.records.status(before);
         if status.open_rollout().is_none() {
             return Some(before.to_owned());
         }
-        // On the way back, the candidate is itself the revision that still serves.
+        // On the way back, the candidate is itself the revision that still serves the objects that are not moved.
         let is_other = |other: &String| other != name;
         match status.predecessor {
             Some(predecessor) if is_other(&predecessor) => Some(predecessor),
@@ -103,8 +104,9 @@ impl Lifecycle {
         before.is_some_and(|before| before.content.is_lost())
     }
 
-    /// Returns the predecessor of a candidate if the predecessor is the serving revision, but is not loaded. An older
-    /// revision, or no policy, then answers in its place. If the rollout began now, all objects would wait.
+    /// Returns the predecessor of a candidate if this predecessor is recorded as serving, but is not loaded. Then an
+    /// older revision or no policy answers in its place. The rollout must not begin now, because all objects would
+    /// wait.
     fn unloaded_predecessor(&self, Candidate { name, entry, before, .. }: &Candidate) -> Option<String> {
         let serves = self.records.status(name).state == RevisionState::Active;
         let predecessor = entry.predecessor.as_ref().filter(|_| !serves && !before.is_empty())?;
@@ -112,7 +114,8 @@ impl Lifecycle {
         (!is_loaded).then(|| predecessor.clone())
     }
 
-    /// Returns why candidates cannot begin their rollout now. The answer is about the last candidate.
+    /// Returns why the rollout of candidates that serve together cannot begin now. The reason is worded for the last
+    /// candidate.
     pub(in super::super) fn waits_for_rollout(
         &mut self,
         candidates: &[Candidate],
@@ -148,9 +151,9 @@ impl Lifecycle {
     }
 
     /// Returns why a revision that waits for a place could not begin its rollout now. Returns `None` for a revision
-    /// that serves all objects at once. The rollout of a revision whose source was deleted does not count: the waiting
-    /// revision replaces that revision. If another revision has the place, returns this conflict, because the end of a
-    /// rollout does not free the place.
+    /// that serves all objects at once. Does not wait for the rollout of a revision whose source was deleted, because
+    /// the waiting revision replaces that revision. If another revision has the place, returns this conflict as the
+    /// reason, because the end of a rollout does not free the place.
     pub(in super::super) fn waits_in_conflict(
         &self,
         name: &str,

@@ -39,8 +39,8 @@ pub(super) struct RolloutFacts<'a> {
 pub(super) enum Decision {
     /// Nothing is due. The value is the time at which to decide again even if nothing changes.
     Wait(Option<Timestamp>),
-    /// Begins the step with this index, and moves the objects with hashes up to `up_to`. At the end of the step, the
-    /// objects with hashes up to `goal` are moved.
+    /// Begins the step with this index, and now moves the objects with hashes up to `up_to`. The further parts of the
+    /// step move the objects with hashes up to `goal`.
     Begin {
         step: usize,
         up_to: u64,
@@ -67,7 +67,7 @@ pub(super) enum Decision {
 pub(super) enum ReturnCause {
     Harm,
     Person,
-    /// The definition of PolicyRevision in the cluster has no rollouts.
+    /// The CustomResourceDefinition of PolicyRevision in the cluster has no fields for rollouts.
     OldDefinition,
 }
 
@@ -90,7 +90,7 @@ impl RolloutFacts<'_> {
                 return self.pause(Lack::new(PAUSED_BY_PERSON, format!("{by} paused the rollout")), Some(by));
             }
             Some(RolloutRequest { verb: Verb::Promote, .. }) => return Decision::Finish,
-            // Without the revision that served before, weaker policies would take over all objects.
+            // Refuse a return to a predecessor that cannot serve: weaker policies would take over all objects.
             Some(RolloutRequest { verb: Verb::Return, .. }) if !self.can_yield => return self.lacks_predecessor(),
             Some(RolloutRequest { verb: Verb::Return, by }) => {
                 let why = format!("{by} returned to the revision that served before");
@@ -105,7 +105,7 @@ impl RolloutFacts<'_> {
             None => {}
         }
         if !self.can_yield {
-            // Only a person ends a pause by a person.
+            // Keep the pause of a person, because only a person can end it.
             let is_by_person = self.rollout.paused.as_ref().is_some_and(|paused| paused.by.is_some());
             return if is_by_person { Decision::Wait(None) } else { self.lacks_predecessor() };
         }
@@ -133,7 +133,8 @@ impl RolloutFacts<'_> {
             return self.wait([Some(ends), evidence.harm_due]);
         }
         if !evidence.waiting.is_empty() {
-            // A new process needs time for its own passes, so the wait begins at the earliest with its first look.
+            // A new process needs time for its own passes, so the time limit for passes starts at its first look or
+            // later.
             let begun = after(moved_at.max(Some(self.watched_since)), waits.pause);
             return match after(begun, waits.patience).filter(|ends| self.now < *ends) {
                 Some(ends) => self.wait([Some(ends), evidence.harm_due]),
@@ -199,7 +200,8 @@ impl RolloutFacts<'_> {
         if !is_left {
             return Decision::Finish;
         }
-        // Count only objects that can be evidence: a step without such objects would show nothing.
+        // For the size of the step, count only objects that can be evidence, because a step without such objects would
+        // show nothing.
         let mut counted = hashes(|it| !it.sight.is_left && !matches!(it.shown, Shown::Excluded | Shown::NotReady));
         if counted.is_empty() {
             counted = all;
@@ -229,8 +231,8 @@ impl RolloutFacts<'_> {
         self.pause(reasons::predecessor_missing(), None)
     }
 
-    /// Pauses the rollout. Does nothing if the rollout is already paused for the same reason, and the message still
-    /// names an object of this reason. Changed counts alone are not worth a write.
+    /// Pauses the rollout. Does not change a pause for the same reason whose message still names an object of this
+    /// reason: changed counts alone are not worth a write.
     fn pause(&self, Lack { reason, message, objects }: Lack, by: Option<&String>) -> Decision {
         let same = self.rollout.paused.as_ref().filter(|it| it.reason == reason);
         let names = |paused: &PolicyRolloutPause, key: &ObjectKey| paused.message.contains(&key.to_string());
@@ -258,7 +260,7 @@ impl RolloutFacts<'_> {
 /// Records that a person accepted the harm so far, so that the same objects do not pause the rollout again.
 pub(super) fn accept(rollout: &mut PolicyRollout, request: Option<&RolloutRequest>, now: Timestamp) {
     let is_resumed = request.is_some_and(|request| request.verb == Verb::Resume);
-    // A pause for another reason shows no harm that the person could accept.
+    // A pause for any other reason is not about harm, so the person did not accept any harm.
     if is_resumed && rollout.paused.as_ref().is_some_and(|paused| reasons::is_about_harm(&paused.reason)) {
         let until = now.checked_sub(Waits::of(rollout).patience).ok();
         rollout.accepted = until.map(written);
@@ -284,7 +286,7 @@ fn room(objects: &[Judged], moved: Option<u64>, goal: u64, max: u64, unavailable
     Some(goal)
 }
 
-/// Reads a share. Treats an unreadable share as all objects, because the last step must exist.
+/// Reads a share. Reads a text that is not a share as all objects, so that the rollout always has a last step.
 fn share(text: &str) -> Share {
     let percent = text.strip_suffix('%').and_then(|percent| percent.parse().ok()).map(Share::Percent);
     percent.or_else(|| text.parse().ok().map(Share::Number)).unwrap_or(Share::Percent(100))

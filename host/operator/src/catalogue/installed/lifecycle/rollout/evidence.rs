@@ -1,7 +1,8 @@
 //! Judges from the objects whether a rollout harms them. This code is pure.
 //!
-//! The evidence is the condition `Ready` of the objects with its transition time. `watched` judges single objects. This
-//! module counts them, and compares the moved objects with objects that the current step has not moved.
+//! The evidence is the condition `Ready` of the objects, with its transition time. The module `watched` judges each
+//! single object. This module counts the judged objects, and compares the moved objects with objects that the current
+//! step has not moved.
 
 use std::collections::BTreeSet;
 
@@ -14,9 +15,9 @@ use super::{
 };
 use crate::{timestamps::parsed, watch::ObjectKey};
 
-/// A comparison with the objects that are not moved needs at least one of them for this number of moved objects.
+/// For a comparison, there must be at least one unmoved object for each group of this many moved objects.
 const ENOUGH_OTHERS: usize = 4;
-/// The number of objects that must be harmed for a return, except if the rollout has moved only one object.
+/// The rollout returns only if at least this many objects are harmed, unless it has moved only one object.
 const ENOUGH_HARMED: usize = 2;
 
 /// A moved object that is not ready, or that does not stay ready.
@@ -25,7 +26,7 @@ pub(super) struct Harmed {
     pub(super) key: ObjectKey,
     /// The time at which the object first became not ready.
     pub(super) since: Timestamp,
-    /// The time from which the loss counts as harm.
+    /// The time from which the loss of readiness counts as harm.
     pub(super) lasting_from: Timestamp,
     /// Whether the object is ready again, but not yet for long enough to count as ready.
     pub(super) is_unsteady: bool,
@@ -43,12 +44,12 @@ pub(super) struct Group {
 pub(super) enum Verdict {
     /// The revision harms the objects.
     Harm,
-    /// The other objects are no better off.
+    /// The other objects fail too, so the revision need not be the cause.
     TroubleOfAll,
     /// There are no other objects.
     NothingToCompare,
-    /// The users of the harmed objects can have caused the harm: only one object is harmed, or all harmed objects are
-    /// in one of several namespaces.
+    /// The users of the harmed objects can have caused the harm. Only one of several objects is harmed, or the rollout
+    /// moved objects of several namespaces and all harmed objects are in one of them.
     FewHarmed,
 }
 
@@ -57,9 +58,9 @@ pub(super) enum Verdict {
 pub(super) struct Evidence {
     /// The number of moved objects.
     pub(super) moved: usize,
-    /// The number of moved objects that count neither for nor against the revision.
+    /// The number of moved objects that are no evidence, neither for nor against the revision.
     pub(super) excluded: usize,
-    /// The number of moved objects that count for or against the revision.
+    /// The number of moved objects that are evidence for or against the revision.
     counted: usize,
     /// The moved objects that wait for a pass with the revision.
     pub(super) waiting: Vec<ObjectKey>,
@@ -72,15 +73,16 @@ pub(super) struct Evidence {
     pub(super) unavailable: u64,
     /// The moved objects that became not ready and are not ready now. The object with the earliest loss comes first.
     pub(super) lost: Vec<Harmed>,
-    /// The moved objects whose loss counts as harm now: `lasting_from` has passed. The object with the earliest loss
-    /// comes first.
+    /// The moved objects whose loss counts as harm now, because the time `lasting_from` has passed. The object with the
+    /// earliest loss comes first.
     pub(super) harmed: Vec<Harmed>,
     /// The time at which the next loss counts as harm, if nothing changes until then.
     pub(super) harm_due: Option<Timestamp>,
-    /// The moved objects that the verdict is about. `others` are the objects with which they are compared.
+    /// The moved objects that the verdict is about. The field `others` has the objects with which the operator compares
+    /// them.
     suspects: Group,
     pub(super) others: Group,
-    /// The namespaces of the moved objects that count.
+    /// The namespaces of the moved objects that are evidence.
     namespaces: BTreeSet<String>,
 }
 
@@ -144,8 +146,8 @@ impl Evidence {
                 evidence.lost.push(harmed);
             }
         }
-        // With enough objects that are not moved, all moved objects are suspects. Otherwise, compare the objects of
-        // this step also with those of earlier steps.
+        // If there are enough unmoved objects, compare all moved objects with them. Otherwise compare only the objects
+        // of this step, with the unmoved objects and the objects of earlier steps together.
         let judged = earlier.all + last.all;
         evidence.counted = judged;
         let is_enough = unmoved.all > 0 && unmoved.all * ENOUGH_OTHERS >= judged;
@@ -186,8 +188,9 @@ impl std::ops::Add for Group {
     }
 }
 
-/// Returns since when an object is lost, and when the loss counts as harm. The loss of an object that is ready again
-/// counts only after the additional time `steady`: an object that became ready within `patience` is steady by then.
+/// Returns since when an object is not ready, and when this loss counts as harm: after the time `patience`. If the
+/// object is ready again, the loss counts only after the additional time `steady`, in which the object can show that it
+/// stays ready.
 fn harmed(key: &ObjectKey, shown: Shown, waits: Waits) -> Option<Harmed> {
     let (since, extra) = match shown {
         Shown::Lost(since) => (since, SignedDuration::ZERO),

@@ -1,5 +1,5 @@
-//! Decides when to look at the objects of a rollout: when a look is due, after a swap of policies, and on the request
-//! of a person. Between two looks, passes and other packages cause no work for a rollout.
+//! Decides when the operator looks at the objects of a rollout: at regular intervals, after a swap of policies, and on
+//! the request of a person. Between two looks, passes and other packages cause no work for a rollout.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use super::{decide::ReturnCause, objects::SightCache, watched::Watched};
 const LOOK: Duration = Duration::from_secs(10);
 /// The minimum time between two looks, for rollouts with short steps.
 const SHORT_LOOK: Duration = Duration::from_secs(2);
-/// The number of looks in each step, unless the time between two looks would be outside the bounds above.
+/// The number of looks in each step, if this keeps the time between two looks between [`SHORT_LOOK`] and [`LOOK`].
 const LOOKS: u32 = 10;
 
-/// The memory of one process about an open rollout.
+/// What one process remembers about an open rollout between two looks.
 #[derive(Debug, Default)]
 pub(in super::super) struct RolloutLooks {
     pub(super) cache: SightCache,
@@ -24,7 +24,8 @@ pub(in super::super) struct RolloutLooks {
     pub(super) watched: Option<Watched>,
     /// The cause if all objects return.
     pub(super) cause: Option<ReturnCause>,
-    /// The time of the next look, and the number of the last swap before the previous look. `None` if a look is due.
+    /// The time of the next look, and the number of the swap that was the latest at the previous look. `None` if a look
+    /// is due.
     next: Option<(Instant, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! Reads what a rollout needs to know of each object. Parses an object and its workloads only after they changed,
+//! Reads the facts about each object that a rollout needs. Parses an object and its workloads only after they changed,
 //! because a rollout looks at all objects again and again.
 
 use std::{
@@ -19,7 +19,7 @@ use crate::{
     watch::{ObjectKey, Seen, Watch},
 };
 
-/// A look lets other tasks run after each batch of this many objects.
+/// While the operator looks at many objects, it lets other tasks run after each batch of this many objects.
 const BATCH: usize = 256;
 /// The annotations that policies can read start with this text.
 const READ_BY_POLICIES: &str = "kaos.tools/";
@@ -92,9 +92,8 @@ impl Facts {
 }
 
 impl SightCache {
-    /// Returns what the operator sees of the objects that a rollout concerns. These objects have no pin, and their
-    /// policies differ with and without the revision. The revision answers for them, or its predecessor answered for
-    /// them.
+    /// Returns the facts about the objects that a rollout concerns. These are the objects without a pin whose policies
+    /// differ with and without the revision, if the revision answers for them, or if its predecessor answered for them.
     pub(super) async fn look(
         &mut self,
         catalogue: &Catalogue,
@@ -174,14 +173,14 @@ impl SightCache {
     }
 }
 
-/// How a rollout concerns the objects of a place.
+/// Which policies answer for the objects of a place during a rollout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Concern {
     /// The revision answers for moved objects.
     Answers,
-    /// Only the predecessor answered. Other policies answer for moved objects.
+    /// The predecessor answered, but the revision does not: other policies answer for moved objects.
     Leaves,
-    /// Only the predecessor answered. No policy answers for moved objects.
+    /// The predecessor answered, but no policy answers for moved objects.
     Abandons,
 }
 
@@ -200,8 +199,8 @@ impl Concern {
         }
         let undone = Predecessors { of_owner: !stage.is_local, of_tenants: stage.is_local };
         let (now, before) = (snapshot.current_in(of, namespace), snapshot.before_in(undone, of, namespace));
-        // `answers_like` ignores fallbacks. So a tenant's policy that can only fall back to the revision counts as the
-        // same policy with and without the revision.
+        // `answers_like` ignores fallbacks. So the rollout does not concern objects of a tenant's policy for which the
+        // revision is only a possible fallback.
         let is_same = |one: &Arc<Kind>, other: &Arc<Kind>| Arc::ptr_eq(one, other) || one.answers_like(other);
         if now.zip(before).is_some_and(|(now, before)| is_same(now, before)) {
             return None;

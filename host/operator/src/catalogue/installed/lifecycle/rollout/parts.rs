@@ -1,5 +1,5 @@
-//! The times at which the objects of a rollout moved. A step can move its objects in several parts, for hours. For each
-//! object, the time of its own part counts. This code is pure.
+//! The times at which the objects of a rollout moved. A step can move its objects in several parts, over hours. So the
+//! move of an object has the time of its part, and not of the step. This code is pure.
 
 use jiff::{SignedDuration, Timestamp};
 use kaos_crds::{PolicyRollout, PolicyRolloutPart, PolicyRolloutStep};
@@ -34,7 +34,7 @@ impl Parts {
     }
 }
 
-/// Returns the time of the last part of the current step.
+/// Returns the time at which a step moved its last part so far.
 pub(super) fn last_move(step: &PolicyRolloutStep) -> Option<Timestamp> {
     parsed(step.moved_at.as_deref().or(step.since.as_deref()))
 }
@@ -55,8 +55,9 @@ pub(super) fn record_part(step: &mut PolicyRolloutStep, up_to: u64, now: Timesta
     step.goal = step.goal.take().filter(|goal| step.up_to.as_ref() != Some(goal));
 }
 
-/// Restarts the clocks of a rollout whose revision is loaded again, as if all moved objects moved to the revision now.
-/// Their losses so far do not count, because other policies answered for these objects in the meantime.
+/// Sets the recorded times of a rollout as if all moved objects moved to the revision now, because the revision is
+/// loaded again. Forgets how often these objects became not ready so far, because other policies answered for them in
+/// the meantime.
 pub(super) fn move_again(rollout: &mut PolicyRollout, now: Timestamp) {
     let now = written(now);
     for step in rollout.steps.iter_mut().filter(|step| step.since.is_some()) {
@@ -67,8 +68,8 @@ pub(super) fn move_again(rollout: &mut PolicyRollout, now: Timestamp) {
     rollout.unsteady.clear();
 }
 
-/// Joins the two parts with the shortest time between them. The joined part has the time of the earlier part, so that
-/// the operator does not overlook an object that became not ready between the two times.
+/// Joins the two parts with the shortest time between them. The joined part has the time of the earlier part: otherwise
+/// the operator would overlook an object that became not ready between the two times.
 fn join_closest(parts: &mut Vec<PolicyRolloutPart>) {
     let time = |part: &PolicyRolloutPart| parsed(Some(&part.since)).unwrap_or_default();
     let gap = |at: &usize| -> SignedDuration { time(&parts[at + 1]).duration_since(time(&parts[*at])) };
@@ -126,7 +127,8 @@ mod tests {
     fn a_step_of_many_parts_keeps_a_bounded_number_and_joins_the_closest() {
         let mut long = step(0, 0);
         for part in 1..200_u64 {
-            // The parts come in pairs: two parts of a pair are a minute apart, and a new pair begins every hour.
+            // The test moves the parts in pairs: the two parts of a pair are a minute apart, and a new pair begins
+            // every hour.
             let minutes = i32::try_from(part / 2 * 60 + part % 2).unwrap();
             record_part(&mut long, part, at(minutes));
             assert!(long.parts.len() <= MAX_PARTS);

@@ -9,7 +9,7 @@ use crate::catalogue::installed::records::{ROLLOUT, ROLLOUT_BY, ROLLOUT_FOR, Rev
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     Pause,
-    /// Ends a pause. If the operator paused the rollout, accepts the step although the evidence does not suffice.
+    /// Ends a pause. If the operator paused the rollout, the rollout goes on although the evidence does not suffice.
     Resume,
     /// Moves all objects, and ends the rollout.
     Promote,

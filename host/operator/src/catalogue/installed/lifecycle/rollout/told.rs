@@ -13,7 +13,7 @@ pub(super) fn summary(rollout: &PolicyRollout) -> String {
     let PolicyRollout { moved, objects, .. } = rollout;
     let paused = rollout.paused.as_ref().map(|paused| format!(", paused: {}", paused.reason)).unwrap_or_default();
     match (rollout.is_open(), rollout.begun()) {
-        // A person can promote a package before the operator sees the objects.
+        // The number of objects is unknown if a person promoted the package before the operator saw the objects.
         (false, _) if *objects == 0 => "all objects moved".to_owned(),
         (false, _) => format!("{objects} of {objects} objects moved"),
         (true, 0) => format!("no object moved yet{paused}"),

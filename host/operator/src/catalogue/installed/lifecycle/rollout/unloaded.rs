@@ -1,5 +1,5 @@
-//! The rollout of a revision that is not loaded. No object moves, and the predecessor answers for the moved objects
-//! too. Persons can still pause the rollout, and return all objects.
+//! Handles the rollout of a revision that is not loaded. Then no further object moves, and the predecessor answers for
+//! the moved objects too. Persons can still pause the rollout, and return all objects.
 
 use jiff::Timestamp;
 use kaos_crds::{PolicyRevisionStatus, PolicyRollout, PolicyRolloutPause, RevisionState};
@@ -31,7 +31,7 @@ const BOTH_LOST: &str = "the operator can load neither the revision nor the revi
 /// The facts about a revision that is not loaded.
 #[derive(Debug, Clone, Copy)]
 struct UnloadedFacts {
-    /// Whether the revision is lost. If not, the operator is still loading the revision.
+    /// Whether the revision is lost. If it is not lost, the operator is still loading it.
     is_lost: bool,
     /// Whether the predecessor is not loaded either.
     lacks_predecessor: bool,
@@ -41,14 +41,15 @@ struct UnloadedFacts {
 /// The next step of a rollout whose revision is not loaded.
 #[derive(Debug, PartialEq, Eq)]
 enum UnloadedStep {
-    /// The rollout stays open in this state.
+    /// The rollout stays open, with these contents.
     Stays(Box<PolicyRollout>),
     /// All objects return, as this person requested.
     Return { by: String },
 }
 
 impl UnloadedFacts {
-    /// Handles the request of a person. If the revision is lost, writes into the pause why the rollout waits.
+    /// Handles the request of a person. If the revision is lost, the pause in the rollout's status says why the rollout
+    /// waits.
     fn next(self, mut rollout: PolicyRollout, request: Option<RolloutRequest>) -> UnloadedStep {
         let since = || Some(written(self.now));
         rollout.requests += i64::from(request.is_some());
@@ -56,7 +57,8 @@ impl UnloadedFacts {
             Some(RolloutRequest { verb: Verb::Return, by }) if !self.lacks_predecessor => {
                 return UnloadedStep::Return { by };
             }
-            // The operator answers this request when it has loaded the revision, or knows that the revision is lost.
+            // Keep this request for later: the operator handles it when it has loaded the revision, or knows that the
+            // revision is lost.
             Some(RolloutRequest { verb: Verb::Promote | Verb::Return, .. }) if !self.is_lost => {
                 rollout.requests -= 1;
                 None
@@ -82,7 +84,8 @@ impl UnloadedFacts {
         UnloadedStep::Stays(Box::new(rollout))
     }
 
-    /// Writes into the pause why the rollout waits, and which request the operator refused. A pause by a person stays.
+    /// Writes into the pause of the rollout's status why the rollout waits, and which request the operator refused. If
+    /// a person paused the rollout, it stays paused by this person.
     fn tell(self, rollout: &mut PolicyRollout, refused: Option<&str>) {
         let why = if self.lacks_predecessor { BOTH_LOST } else { LOST };
         let message = refused.map_or_else(|| why.to_owned(), |refused| format!("{refused}: {why}"));
@@ -117,7 +120,8 @@ impl Lifecycle {
             now: self.tools.clock.now(),
         };
         let request = request(revision, &rollout);
-        // Other policies answer for the moved objects now, so these objects show nothing about the revision.
+        // Forget the earlier looks: other policies answer for the moved objects now, so these objects show nothing
+        // about the revision.
         self.rollouts.entry(name.to_owned()).or_default().forget();
         match facts.next(rollout.clone(), request) {
             UnloadedStep::Return { by } => {

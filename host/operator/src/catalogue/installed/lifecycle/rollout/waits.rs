@@ -5,8 +5,9 @@ use jiff::SignedDuration;
 use kaos_crds::PolicyRollout;
 use kaos_policy::rollout::Wait;
 
-/// The longest time for which an object must be ready until it counts for the revision. Pods that crash again and again
-/// run for a shorter time: Kubernetes waits at most five minutes between two starts.
+/// The upper limit for the time for which an object must be ready until it counts as good. Five minutes is also the
+/// longest time that Kubernetes waits before it restarts a crashed container. Containers that crash again and again
+/// usually run for a shorter time.
 const LONGEST_STEADY: SignedDuration = SignedDuration::from_mins(5);
 
 /// The times of a rollout.
@@ -16,7 +17,7 @@ pub(super) struct Waits {
     pub(super) pause: SignedDuration,
     /// The time for which a moved object may be not ready.
     pub(super) patience: SignedDuration,
-    /// The time for which an object must be ready until it counts for the revision.
+    /// The time for which an object must be ready until it counts as good.
     pub(super) steady: SignedDuration,
 }
 
@@ -27,7 +28,7 @@ impl Waits {
     }
 }
 
-/// Parses a duration. An unreadable duration counts as the longest possible one: without evidence, nothing may move.
+/// Parses a duration. Returns the longest possible duration for an unreadable text, so that no object moves too early.
 fn duration(text: &str) -> SignedDuration {
     let wait: Option<Wait> = text.parse().ok();
     wait.and_then(|Wait(wait)| SignedDuration::try_from(wait).ok()).unwrap_or(SignedDuration::MAX)

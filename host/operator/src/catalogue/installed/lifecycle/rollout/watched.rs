@@ -1,8 +1,9 @@
 //! Judges what each object shows about the revision of a rollout. This code is pure.
 //!
-//! The condition `Ready` of an object with its transition time shows almost everything, so the next process judges the
-//! same. Three facts need a memory: the first of several losses, the spec before the move, and whether an object was
-//! ready before a tool replaced it. The status of the rollout keeps the first loss.
+//! Almost everything follows from the condition `Ready` of an object and its transition time, so the next process
+//! judges the same. A *loss* is a time from which an object is not ready, or does not stay ready. This module must
+//! remember three facts between looks: the first of several losses, the spec before the move, and whether an object was
+//! ready before a tool replaced it. The status of the rollout stores only the first loss for the next process.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,7 @@ use crate::{
 
 /// The maximum number of objects whose first loss the status keeps.
 const MAX_UNSTEADY: usize = 20;
-/// A tool that replaces an object creates it again within this time.
+/// If an object is deleted and created again within this time, it counts as the same object.
 const REPLACED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
 
 /// The evidence of an object about the revision.
@@ -25,20 +26,21 @@ const REPLACED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
 pub(super) enum Shown {
     /// No pass with the revision has ended yet, or the status does not show its result.
     Waits,
-    /// Nothing, and the object does not count at all, for one of these reasons:
+    /// The object shows nothing and does not count at all, for one of these reasons:
     ///
     /// - it is scaled to zero
     /// - it is not ready after a user changed it
     /// - it is new or was not ready at the move, and has not been ready for long enough yet
     /// - a person accepted its harm
     Excluded,
-    /// Nothing: the object is not ready, and was not ready before.
+    /// The object shows nothing: it is not ready, and was not ready before.
     NotReady,
     /// The object has been ready for long enough, or since before the move.
     Good,
-    /// The object became not ready at `lost`. It is ready now, but it counts only if it stays ready until `until`.
+    /// The object became not ready at `lost`. It is ready now, but it counts as good only if it stays ready until the
+    /// time `until`.
     Unsteady { lost: Timestamp, until: Timestamp },
-    /// The object is not ready. It was ready before, and has not been ready for long enough since this time.
+    /// The object is not ready. It was ready before this time, and has not been ready for long enough since.
     Lost(Timestamp),
 }
 
@@ -51,14 +53,14 @@ pub(super) struct Judged {
     pub(super) shown: Shown,
 }
 
-/// The objects of a rollout, as one process saw them.
+/// What one process remembers about the objects of a rollout.
 #[derive(Debug)]
 pub(super) struct Watched {
     since: Timestamp,
     objects: BTreeMap<ObjectKey, Track>,
 }
 
-/// An object, as one process saw it.
+/// What one process remembers about one object.
 #[derive(Debug, Clone, Default)]
 struct Track {
     moved_at: Option<Timestamp>,
@@ -66,9 +68,10 @@ struct Track {
     spec: u64,
     /// Whether a user changed the spec, or an annotation that policies can read, after the move.
     is_edited: bool,
-    /// Whether the object was unready or unsteady before the move, and has not been ready for long enough since.
+    /// Whether the object was not ready, or not for long enough, before the move, and has not been ready for long
+    /// enough since.
     is_unproven: bool,
-    /// Whether the object was ready for long enough at a look.
+    /// Whether the object was ready for long enough at one look at least.
     was_good: bool,
     /// The object's evidence at the last look.
     last: Option<Shown>,
@@ -95,7 +98,8 @@ impl Watched {
         let (parts, mut tracks) = (Parts::of(rollout), BTreeMap::new());
         for object in objects {
             let moved_at = parts.moved_at(object.hash);
-            // This process did not see the spec before the move, so the time of the last change decides.
+            // This process did not see the spec before the move, so compare the time of the last change with the time
+            // of the move.
             let is_edited = moved_at.is_some_and(|moved| object.changed.is_some_and(|changed| changed >= moved));
             let loss = recorded.get(&*object.key.to_string());
             let loss = loss.map(|since| Loss { since: *since, last: None, is_repeated: true });
@@ -132,13 +136,14 @@ impl Watched {
         for (key, track) in &mut self.objects {
             track.missing_since = if seen.contains(key) { None } else { track.missing_since.or(Some(now)) };
         }
-        // An object that a tool replaces is missing for a moment.
+        // Keep a missing object for some time, because a tool may replace it by a new object of the same name.
         let is_replaced = |since: Timestamp| now.duration_since(since) < REPLACED_WITHIN;
         self.objects.retain(|_, track| track.missing_since.is_none_or(|since| track.was_good && is_replaced(since)));
         judged
     }
 
-    /// Returns the repeated losses, for the status. The condition `Ready` does not show when such a loss began.
+    /// Returns the repeated losses, for the status. The status stores them, because the condition `Ready` shows only
+    /// the latest change and not when such a loss began.
     pub(super) fn unsteady(&self) -> Vec<PolicyRolloutLoss> {
         let repeated = |(key, track): (&ObjectKey, &Track)| {
             let is_there = track.moved_at.is_some() && track.missing_since.is_none();

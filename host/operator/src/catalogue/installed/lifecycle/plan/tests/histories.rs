@@ -1,6 +1,6 @@
 //! Plays random histories of one package. A user changes, deletes and creates the package. The operator admits or
-//! refuses each content, rolls it out, and returns from a content that fails. While the package exists, its last good
-//! revision serves.
+//! refuses each content, and rolls it out. If a content fails, the objects return to the predecessor. The tests check
+//! that the last good revision serves while the package exists.
 
 use super::*;
 
@@ -14,8 +14,8 @@ struct History {
     good: Vec<String>,
     /// The predecessors of the revision that failed last.
     before_failed: Vec<String>,
-    /// Whether no revision was admitted since the last deletion, and the package contains no quarantined content. For a
-    /// quarantined content, a predecessor serves in any case.
+    /// Whether no revision may serve: none was admitted since the last deletion, and the package contains no
+    /// quarantined content. If it contains quarantined content, a predecessor serves.
     is_vacant: bool,
 }
 
@@ -68,8 +68,8 @@ impl History {
         let own = self.status(&name).predecessor.clone();
         let predecessor = match (&before, status.open_rollout()) {
             (Some(before), Some(_)) => {
-                // The rollout of `before` had not reached all objects. Its objects return, and `before` does not count
-                // as good.
+                // The rollout of `before` had not reached all objects. Its objects return to its predecessor, and
+                // `before` is not a good revision.
                 self.good.retain(|good| good != before);
                 if is_way_back { own } else { status.predecessor }
             }
@@ -148,8 +148,8 @@ fn while_a_source_exists_its_last_good_revision_serves() {
             let Some(last) = history.good.last() else { continue };
             assert_eq!(serving.len(), 1, "{last} is good: {}", told());
             let place = |name: &String| history.before_failed.iter().position(|before| before == name);
-            // A revision that served all objects before, and whose second rollout was replaced midway, is as good as
-            // the last one.
+            // Also accept a revision that served all objects before, and whose second rollout another revision
+            // interrupted.
             let is_known = serving[0] == *last
                 || place(last).is_none_or(|last| place(&serving[0]).is_some_and(|place| place < last));
             assert!(is_known, "{last} served before {}: {}", serving[0], told());

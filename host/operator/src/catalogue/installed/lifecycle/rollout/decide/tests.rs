@@ -1,5 +1,5 @@
-//! Tests the decisions about rollouts. `evidence` has the cases in which objects show nothing, or show harm late.
-//! `model` plays rollouts on random clusters.
+//! Tests the decisions about rollouts. The module `evidence` tests objects that show nothing about the revision, and
+//! objects that show harm late. The module `model` plays rollouts on random clusters.
 
 mod evidence;
 mod model;

@@ -1,5 +1,5 @@
-//! Tests what counts as evidence: objects that show nothing, harm that comes late or again and again, and the objects
-//! with which the operator compares.
+//! Tests what counts as evidence: objects that show nothing about the revision, and harm that comes late or again and
+//! again. Also tests with which other objects the operator compares the harmed objects.
 
 use super::*;
 
@@ -103,7 +103,7 @@ fn pods_that_crash_again_and_again_return_although_each_crash_is_short() {
     let (mut watched, mut minute) = (Watched::new(&rollout, &all, at(100)), 101);
     let why = loop {
         assert!(minute < 130, "the rollout does not return");
-        // The pods run for two of every five minutes.
+        // In every five minutes, the pods are not ready for three minutes and run for two.
         let crash = minute / 5 * 5;
         if minute < crash + 3 {
             not_ready(&mut all[0], crash);

@@ -11,7 +11,7 @@ fn minutes(random: &mut Random, limit: u64) -> i64 {
     i64::try_from(random.below(limit)).unwrap()
 }
 
-/// The effect of the package on the pods of an object. Times are minutes after the move.
+/// The effect of the package on the pods of an object. The numbers are minutes after the object moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// The package does not replace the pods.
@@ -24,17 +24,17 @@ enum Fate {
     Crashing,
 }
 
-/// The events that an object has without the package. Times are minutes.
+/// What happens to an object independently of the package. The numbers are minutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Own {
     Nothing,
-    /// It fails and recovers.
+    /// The object fails at the first time, and recovers at the second.
     Fails(i64, i64),
-    /// Its user changes its spec, and it fails.
+    /// A user changes the object's spec, and the object fails.
     Edited(i64),
     ScaledToZero(i64),
     Deleted(i64),
-    /// It was never ready.
+    /// The object was never ready.
     NeverReady,
 }
 
@@ -42,7 +42,7 @@ struct Member {
     sight: ObjectSight,
     fate: Fate,
     own: Own,
-    /// The time from the move to the pass.
+    /// The minutes from the move of the object to its pass.
     pass: i64,
     moved_at: Option<i64>,
 }
@@ -71,7 +71,7 @@ impl Member {
         }
     }
 
-    /// Shows the object as it is at a time. Its status is as old as its last pass.
+    /// Updates `sight` to a time. The readiness in `sight` changes only after the object's pass.
     fn show(&mut self, now: i64, is_moved: bool) {
         if is_moved {
             self.moved_at.get_or_insert(now);
@@ -87,7 +87,7 @@ impl Member {
         }
         let is_ready = !self.is_down_by_package(now) && !self.is_down_by_itself(now);
         if self.sight.had_pass && self.sight.is_ready != is_ready {
-            // The change happened between two looks.
+            // Assume that the readiness changed halfway between two looks.
             (self.sight.is_ready, self.sight.ready_since) = (is_ready, Some(at(now) - MINUTE / 2));
         }
     }
@@ -133,8 +133,8 @@ impl Model {
             }
         }
         if is_disturbed {
-            // If more objects failed by themselves, this would look like harm. So only one object fails, and one gets
-            // no pass.
+            // Only one object fails by itself, because more such objects would look like harm. One other object gets no
+            // pass.
             let chosen = usize::try_from(random.below(many)).unwrap();
             let at = 90 + minutes(random, 60);
             members[chosen].own = Own::Fails(at, at + 1 + minutes(random, 40));
@@ -239,7 +239,7 @@ fn a_rollout_ends_and_returns_only_if_the_package_harms_objects() {
         let (returned, accepted) = play(&mut model, &mut rollout, seed);
         let told = || format!("seed {seed}: accepted {accepted:?}: {rollout:?}");
         let fails = |it: &&Member| matches!(it.own, Own::Fails(..));
-        // The only moved object can fail by itself, for example because its user deletes a Secret.
+        // A rollout may also return if only one object moved, and this object failed by itself.
         let is_alone = model.moved().filter(|it| fails(it) || it.own == Own::Nothing).count() == 1;
         let may_return = model.moved().any(Member::is_broken) || (is_alone && model.moved().any(|it| fails(&it)));
         assert!(!returned || may_return, "{}", told());
