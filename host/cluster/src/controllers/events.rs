@@ -60,7 +60,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
 /// If there are more Events than the limit allows, deletes the oldest. Deletes more Events than necessary, so that not
 /// every new Event needs a search for the oldest Event.
 fn trim(state: &mut State, events: &GroupResource) {
-    let count = state.store.list(events, "").count();
+    let count = state.store.count(events);
     if count <= state.events {
         return;
     }

@@ -97,6 +97,11 @@ impl Store {
         objects.into_iter().flatten().take_while(move |(key, _)| namespace.is_empty() || key.namespace == namespace)
     }
 
+    /// Returns the number of objects of a type.
+    pub(crate) fn count(&self, resource: &GroupResource) -> usize {
+        self.tables.get(resource).map_or(0, |table| table.objects.len())
+    }
+
     /// Returns the types that have objects.
     pub(crate) fn resources(&self) -> Vec<GroupResource> {
         self.tables
