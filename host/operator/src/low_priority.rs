@@ -1,8 +1,9 @@
 //! Runs CPU-bound work that no pass waits for, such as previews and recorded cases. Separate threads do this work. They
 //! have a lower priority than all other threads of the process, so the kernel lets passes run first.
 //!
-//! If a CPU limit of the container is used up, the kernel stops all threads, whatever their priority. So while `pauses`
-//! returns true, a thread of low priority also pauses after each piece of work.
+//! A priority is not enough: if the container has used up its CPU limit, the kernel stops all threads. A thread of low
+//! priority also delays passes by the locks and caches that it shares with them. So while passes run, only one of these
+//! threads works, and pauses after each piece of work.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -16,8 +17,8 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// The number by which the niceness of the threads is higher than that of the process. On a busy processor, a thread of
-/// a pass gets nine times as much time.
+/// The niceness of the threads above that of the process, if the system refuses a lower priority. On a busy processor,
+/// a thread of a pass then gets nine times as much time.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 /// The longest pause after a piece of work.
@@ -30,16 +31,16 @@ type Work = Box<dyn FnOnce() + Send>;
 pub(crate) struct LowPriority(Sender<Work>);
 
 impl LowPriority {
-    /// Starts this many threads. After each piece of work for which `pauses` returns true, a thread pauses for as long
-    /// as the work took. `pauses` gets the time at which the work began.
-    pub(crate) fn start(threads: usize, pauses: impl Fn(Instant) -> bool + Clone + Send + 'static) -> Self {
+    /// Starts this many threads. `is_busy` returns whether passes run. While they do, the threads work one after the
+    /// other, and each pauses for as long as its work took.
+    pub(crate) fn start(threads: usize, is_busy: impl Fn() -> bool + Clone + Send + 'static) -> Self {
         let (sender, queue) = mpsc::channel::<Work>();
-        let queue = Arc::new(Mutex::new(queue));
+        let (queue, turn) = (Arc::new(Mutex::new(queue)), Arc::new(Mutex::new(())));
         for _ in 0..threads {
-            let (queue, pauses) = (Arc::clone(&queue), pauses.clone());
+            let (queue, turn, is_busy) = (Arc::clone(&queue), Arc::clone(&turn), is_busy.clone());
             // If the process can start none of the threads, `spawn` uses a thread of the runtime instead.
             let thread = thread::Builder::new().name("low-priority".to_owned());
-            let _unstarted = thread.spawn(move || follow(&queue, &pauses));
+            let _unstarted = thread.spawn(move || follow(&queue, &turn, &is_busy));
         }
         Self(sender)
     }
@@ -69,35 +70,54 @@ impl LowPriority {
     }
 }
 
-/// Does the work of the queue until no sender exists any more.
-fn follow(queue: &Mutex<Receiver<Work>>, pauses: &dyn Fn(Instant) -> bool) {
+/// Does the work of the queue until no sender exists any more. While passes run, works and pauses only with the lock
+/// `turn`.
+fn follow(queue: &Mutex<Receiver<Work>>, turn: &Mutex<()>, is_busy: &dyn Fn() -> bool) {
     lower();
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
     while let Ok(work) = next() {
+        let _turn = is_busy().then(|| turn.lock().unwrap_or_else(PoisonError::into_inner));
         let began = Instant::now();
         // A panic ends only this piece of work. The panic hook has already reported the panic.
         let _panic = catch_unwind(AssertUnwindSafe(work));
-        if pauses(began) {
+        if is_busy() {
             thread::sleep(began.elapsed().min(LONGEST_PAUSE));
         }
     }
 }
 
-/// Lowers the priority of this thread. On Linux, the niceness belongs to a thread. On other systems, it belongs to the
-/// whole process, so this function does nothing there.
+/// Lowers the priority of this thread.
+///
+/// On Linux, the kernel then stops this thread as soon as a thread of a pass can run. With a niceness alone, the kernel
+/// would let this thread first use up its time slice of some milliseconds. If the system refuses the policy of the
+/// scheduler, this thread gets the niceness. On other systems, this function does nothing, because there a niceness
+/// belongs to the whole process.
 fn lower() {
     #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::nice(NICENESS) {
-        tracing::debug!(%error, "work of low priority runs with the priority of passes");
+    {
+        use thread_priority::{
+            NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
+            thread_native_id,
+        };
+
+        let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+        let is_idle = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
+        if is_idle.is_err()
+            && let Err(error) = rustix::process::nice(NICENESS)
+        {
+            tracing::debug!(%error, "work of low priority runs with the priority of passes");
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     fn thread() -> LowPriority {
-        LowPriority::start(1, |_| false)
+        LowPriority::start(1, || false)
     }
 
     #[tokio::test]
@@ -123,12 +143,31 @@ mod tests {
         assert_eq!(low.run(|| 1).await, 1);
     }
 
+    #[tokio::test]
+    async fn while_passes_run_the_threads_work_one_after_the_other() {
+        let low = LowPriority::start(2, || true);
+        let working = Arc::new(AtomicUsize::new(0));
+        let work = || {
+            let working = Arc::clone(&working);
+            low.run(move || {
+                let others = working.fetch_add(1, Ordering::SeqCst);
+                (0..100).for_each(|_| thread::yield_now());
+                working.fetch_sub(1, Ordering::SeqCst);
+                others
+            })
+        };
+        let others = futures_util::future::join_all((0..100).map(|_| work())).await;
+        assert_eq!(others, [0; 100]);
+    }
+
     #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn only_the_thread_itself_has_a_low_priority() {
-        let niceness = || rustix::process::getpriority_process(None).unwrap();
-        let before = niceness();
-        assert_eq!(thread().run(niceness).await, (before + NICENESS).min(19));
-        assert_eq!(niceness(), before);
+        use thread_priority::{NormalThreadSchedulePolicy, ThreadSchedulePolicy, thread_schedule_policy};
+
+        let before = thread_schedule_policy().unwrap();
+        let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+        assert_eq!(thread().run(thread_schedule_policy).await.unwrap(), idle);
+        assert_eq!(thread_schedule_policy().unwrap(), before);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use kaos_policy::engine::Engine;
@@ -16,6 +16,9 @@ use crate::{blocking::off_thread, low_priority::LowPriority};
 const OPEN: usize = 2;
 /// The maximum number of threads of low priority.
 const LOW_PRIORITY: usize = 4;
+/// For this time after the start of a pass, threads of low priority assume that passes run. Otherwise, they would all
+/// begin to work in each short gap between two passes.
+const RECENT: Duration = Duration::from_millis(100);
 
 /// The threads on which policies run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -140,19 +143,20 @@ impl Processors {
 }
 
 impl LowPriorityThreads {
-    /// Starts the threads for this many processors. While passes run, the threads leave half of their time to passes.
-    /// With a single processor, they always pause for half of their time: the single processor may be a CPU limit,
-    /// which all threads share.
+    /// Starts the threads for this many processors. While passes run, all threads together use at most half of one
+    /// processor. With a single processor, they never use more: the single processor may be a CPU limit, and all threads
+    /// share this limit.
     fn start(processors: usize, all: &Arc<Semaphore>, last: &Arc<Mutex<Option<Instant>>>) -> Self {
         let (all, last) = (Arc::clone(all), Arc::clone(last));
-        let pauses = move |began: Instant| {
+        let is_busy = move || {
             let last = *last.lock().unwrap_or_else(PoisonError::into_inner);
-            processors == 1 || all.available_permits() < processors || last.is_some_and(|last| last >= began)
+            let is_recent = last.is_some_and(|last| last.elapsed() < RECENT);
+            processors == 1 || is_recent || all.available_permits() < processors
         };
         let number = processors.min(LOW_PRIORITY);
         Self {
-            policies: LowPriority::start(number, pauses.clone()),
-            cases: LowPriority::start(1, pauses),
+            policies: LowPriority::start(number, is_busy.clone()),
+            cases: LowPriority::start(1, is_busy),
             number,
             tenants: Arc::new(Semaphore::new((number / 2).max(1))),
         }
@@ -161,7 +165,7 @@ impl LowPriorityThreads {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::mpsc, time::Duration};
+    use std::sync::mpsc;
 
     use super::*;
 

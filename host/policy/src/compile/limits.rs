@@ -8,7 +8,7 @@ use super::container;
 use crate::inspect::SizeClass;
 
 /// The address space that the program's file takes in a child. This part of the address space needs hardly any memory.
-const PROGRAM: u64 = 40 << 20;
+const PROGRAM: u64 = 56 << 20;
 /// The niceness of a child that runs next to an operator. If no processor is free, the child gets a tenth of the
 /// processor time that the operator gets.
 const BESIDE_AN_OPERATOR: i32 = 10;
