@@ -59,7 +59,7 @@ fn run() -> Result<()> {
     let workspace = environment::manifest_directory()?.join("../../guest-policies");
     let workspace = workspace.canonicalize().map_err(|error| format!("{}: {error}", workspace.display()))?;
     let prebuilt = env::var_os(prebuilt::VARIABLE).filter(|dir| !dir.is_empty());
-    // Only the verb `policy new` reads the sources, and a build without the feature `authoring` lacks this verb.
+    // Only the command `policy new` reads the sources, and a build without the feature `authoring` lacks this command.
     let is_for_authors = env::var_os("CARGO_FEATURE_AUTHORING").is_some();
     let policies = if is_for_authors || prebuilt.is_none() { sources::find(&workspace)? } else { Vec::new() };
     if is_for_authors {
@@ -80,8 +80,7 @@ fn build(workspace: &Path, policies: &[sources::Policy], target_dir: &Path) -> R
     policies.iter().zip(modules).map(|(policy, module)| embed::componentize(policy, &module)).collect()
 }
 
-/// Writes a file only if its content differs, so that cargo does not needlessly recompile the code that includes the
-/// file.
+/// Writes a file only if its content differs, so that cargo does not needlessly recompile code that includes it.
 pub(crate) fn write_if_changed(path: &Path, content: &[u8]) -> Result<()> {
     if fs::read(path).is_ok_and(|old| old == content) {
         return Ok(());

@@ -1,5 +1,6 @@
-//! The functions that the fuzz targets in `tests/fuzz` call. `cargo test` also calls these functions with the inputs in
-//! `tests/fuzz/corpus`.
+//! The functions that the fuzz targets in `tests/fuzz` call.
+//!
+//! `cargo test` also calls these functions with the inputs in `tests/fuzz/corpus`.
 
 use kaos_policy::gate::{Bounds, Inspection, LoadError, inspect, unpacked};
 use kaos_policy_sdk::patch::{self, Schema};

@@ -36,8 +36,7 @@ pub fn example(name: &str) -> Result<Vec<u8>> {
     component(&build("guest-policies", &arguments, &format!("examples/{name}.wasm"))?)
 }
 
-/// Returns the overlay that changes the registry of every image. The command `policy new --overlay` uses this overlay
-/// as its template.
+/// Returns the overlay that changes the registry of every image. `policy new --overlay` uses it as its template.
 pub fn mirror() -> Result<Vec<u8>> {
     component(&build("guest-policies", &["--package", "mirror-overlay"], "mirror_overlay.wasm")?)
 }

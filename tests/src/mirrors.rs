@@ -16,8 +16,10 @@ use serde_json::{Value, json};
 
 use crate::{case, play, policies};
 
-/// A default policy. Lets two overlays amend each plan of this policy, and compares the amended plans: the template in
-/// Rust, and the field `overlay`.
+/// A default policy.
+///
+/// Lets the template in Rust and the overlay in the field `overlay` amend each plan of this policy, and compares the
+/// amended plans.
 struct Below {
     policy: Arc<Policy>,
     overlay: Arc<Policy>,

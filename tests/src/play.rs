@@ -92,8 +92,7 @@ pub fn recorded_form(child: Value) -> Value {
     child
 }
 
-/// Removes from `ours` what this operator may add to the recording: labels and annotations of children, and fields of a
-/// status.
+/// Removes from `ours` the labels, annotations and status fields that this operator may add to the recording.
 pub fn without_additions(ours: &mut Value, wanted: &Value) {
     let wanted_children = wanted["children"].as_array().cloned().unwrap_or_default();
     for child in ours["children"].as_array_mut().into_iter().flatten() {

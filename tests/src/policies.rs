@@ -59,8 +59,7 @@ pub fn native_reading(namespaces: &[&str]) -> Result<Vec<Arc<Policy>>> {
     natives().into_iter().map(admit).collect()
 }
 
-/// Returns the default policies as components that passed all checks of the gate. Compiles each component once per
-/// process.
+/// Returns the default policies as components that passed the gate. Compiles each component once per process.
 pub fn wasm() -> Result<Vec<Arc<Policy>>> {
     static COMPILED: OnceLock<Vec<Arc<Policy>>> = OnceLock::new();
     if let Some(compiled) = COMPILED.get() {

@@ -23,8 +23,9 @@ const ONLINE: [(&str, &str); 1] = [(
         object",
 )];
 
-/// The cases whose deliberate deviation another test checks. Each entry has the name of a case, and describes the other
-/// test.
+/// The cases whose deliberate deviation another test checks.
+///
+/// Each entry has the name of a case, and describes the other test.
 const ELSEWHERE: [(&str, &str); 3] = [
     (
         "agent-adopt-foreign-same-labels",
@@ -142,8 +143,9 @@ fn native_and_wasm_policies_give_the_same_bytes() {
     }
 }
 
-/// Fails if a case needs a tenth more fuel than recorded. A policy uses equal fuel on every machine, so only a change
-/// of the policies can need more.
+/// Fails if a case needs a tenth more fuel than recorded.
+///
+/// A policy uses equal fuel on every machine, so only a change of the policies can need more.
 #[test]
 fn no_case_takes_a_tenth_more_fuel_than_accepted() {
     let path = case::golden().join("fuel.json");

@@ -145,8 +145,7 @@ fn no_annotation_raises_a_pods_privileges() {
     }
 }
 
-/// Renders an Agent that uses a ServiceAccount, with these settings, and with the flag that forbids privileges to
-/// users.
+/// Renders an Agent with a ServiceAccount and these settings, under the flag that forbids privileges to users.
 fn with_account(layers: &[Layer]) -> Verdict {
     let policies = policies::native().expect("the policies describe themselves");
     let policy = policies.iter().find(|it| it.id().name == "agent").expect("a default policy has this name");

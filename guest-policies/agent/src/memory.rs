@@ -28,7 +28,7 @@ const KIND: &str = "MemoryStore";
 const SCOPE: &str = "spec.config.memory.maxReadScope";
 /// The field with the name of the store.
 pub(crate) const STORE: &str = "spec.config.memory.memoryStore";
-/// The variable with the store's address.
+/// The Agent's variable with the address of the MemoryStore.
 pub(crate) const ENDPOINT: &str = "MEMORY_STORE_ENDPOINT";
 /// The type of the condition that reports a problem with the store.
 const DEGRADED: &str = "MemoryDegraded";

@@ -29,7 +29,7 @@ func CheckPatch(patch any, root string) error {
 			return
 		}
 		for i, item := range list {
-			// An item with a directive of the merge is not a variable.
+			// An item with the directive `$patch` is not a variable.
 			if members, _ := item.(Map); members["$patch"] == nil {
 				variable(item, fmt.Sprintf("%s.%s[%d]", root, at, i), &wrong)
 			}

@@ -10,7 +10,7 @@
 //! | `prelude.js` | removes globals that are not pure, and defines the global `kaos` and the default functions |
 //! | `helpers` | the native part of `kaos` for the mapping and for names |
 //! | `sdk_types` | converts values between the types of the contract and of the SDK |
-//! | `pods` | the native part of `kaos` for pods and texts of users |
+//! | `pods` | the native part of `kaos` for merging pod specs and for reading and quoting texts |
 //! | `to_script`, `from_script` | convert the contract's records to values of the script and back |
 //! | `plain` | reads a value of the script as JSON |
 //! | `fields` | the table of fields that the conversions treat specially |

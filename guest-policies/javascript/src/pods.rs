@@ -1,4 +1,4 @@
-//! The native functions of the global `kaos` for pods, and for texts of users. They do the same as the Rust SDK.
+//! The native functions of the global `kaos` which merge pod specs, and read or quote texts, as the Rust SDK does.
 //!
 //! A function that can refuse an object returns `{refused}` or `{value}`. `prelude.js` throws the refusal.
 

@@ -13,7 +13,7 @@ use crate::litellm_version::{Version, version};
 use crate::providers::{Config, Proxy};
 use crate::request::Request;
 
-/// The variable with the permission.
+/// The variable that permits LiteLLM to run without a master key.
 pub(crate) const VARIABLE: &str = "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY";
 /// The variable with which a user sets a master key.
 const OWN_KEY: &str = "LITELLM_MASTER_KEY";

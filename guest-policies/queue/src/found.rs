@@ -34,7 +34,7 @@ pub(crate) struct Found {
     pub(crate) extra: Result<String, Blocker>,
 }
 
-/// What the policy found out about the Secret with the password.
+/// The facts that the policy found out about the Secret with the password.
 pub(crate) enum Login {
     /// The Queue names no Secret.
     Open,

@@ -2,8 +2,8 @@
 //! of memory.
 //!
 //! A sandbox runs one pass and has one thread. So a component does not need a general allocator, which would prevent
-//! fragmentation but add eight kilobytes of code. The allocator rounds a size up to a multiple of 8 bytes, or above 64
-//! bytes to the next of the four sizes that it uses between two powers of two.
+//! fragmentation but add eight kilobytes of code. The allocator rounds a size up to a multiple of 8 bytes. Above 64
+//! bytes, it rounds up to the next of four sizes between two powers of two.
 
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};

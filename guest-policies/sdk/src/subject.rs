@@ -17,9 +17,9 @@ pub trait SubjectExt {
     fn settings<T: Decode>(&self) -> Result<T, Refusal>;
     /// Like [`settings`](Self::settings), for a type that derives serde's `Deserialize`.
     fn read_settings<T: for<'de> serde::Deserialize<'de>>(&self) -> Result<T, Refusal>;
-    /// Returns the object that the policy requested by name, with the need `id`.
+    /// Returns the answer to the need `id` of the policy, which is a need by name.
     fn one(&self, id: &str) -> Lookup<Object>;
-    /// Returns the objects that the policy requested with the labelled need `id`.
+    /// Returns the answer to the need `id` of the policy, which is a need by labels.
     fn list(&self, id: &str) -> Lookup<Vec<Object>>;
     /// Returns the facts of the Secret that the policy requested with the need `id`.
     fn secret(&self, id: &str) -> Lookup<SecretFacts>;
@@ -54,7 +54,7 @@ impl<T> Lookup<T> {
     }
 
     /// Returns the found object. In all other cases, returns a blocker for `on`, with the reason `NotFound`, `Unserved`
-    /// or `Forbidden`. Use the blocker as a plan gate.
+    /// or `Forbidden`. The policy can put this blocker into the field `gates` of its plan.
     pub fn or_blocker(self, on: Reference) -> Result<T, Blocker> {
         Err(match self {
             Self::There(found) => return Ok(found),

@@ -32,27 +32,27 @@ pub fn object_name(_: &mut SchemaGenerator) -> Schema {
     text(&format!("^{SUBDOMAIN}$"), 253)
 }
 
-/// Returns the schema for the name of an object, or the empty text.
+/// Returns the schema for a text that is empty or the name of an object.
 pub fn any_object_name(_: &mut SchemaGenerator) -> Schema {
     text(&format!("^({SUBDOMAIN})?$"), 253)
 }
 
-/// Returns the schema for the name of a namespace, or the empty text.
+/// Returns the schema for a text that is empty or the name of a namespace.
 pub fn any_namespace(_: &mut SchemaGenerator) -> Schema {
     text("^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$", 63)
 }
 
-/// Returns the schema for the address of a Service with its port, or the empty text.
+/// Returns the schema for a text that is empty or the address of a Service with its port.
 pub fn any_service(_: &mut SchemaGenerator) -> Schema {
     text("^(([a-z]+://)?[-a-z0-9]+\\.[-a-z0-9]+(\\.svc(\\.[-.a-z0-9]+)?)?:[0-9]{1,5}/?)?$", 300)
 }
 
-/// Returns the schema for a host with or without a port, or the empty text.
+/// Returns the schema for a text that is empty or a host with or without a port.
 pub fn any_host(_: &mut SchemaGenerator) -> Schema {
     text(&format!("^({SUBDOMAIN}|\\[[0-9a-fA-F:.]+\\])?(:[0-9]{{1,5}})?$"), 300)
 }
 
-/// Returns the schema for a JSON Web Key Set, or the empty text.
+/// Returns the schema for a text that is empty or a JSON Web Key Set.
 pub fn any_jwks(_: &mut SchemaGenerator) -> Schema {
     text("^(\\s*\\{[\\s\\S]*\"keys\"[\\s\\S]*\\}\\s*)?$", 65_536)
 }

@@ -173,8 +173,7 @@ impl Cluster {
         lock(&self.0.plan).0 = Box::new(plan);
     }
 
-    /// Sets the fate of all other pods: those without a fate from [`Self::set_pods_of`] or
-    /// [`Self::set_pods_with_image`].
+    /// Sets the fate of all pods without a fate from [`Self::set_pods_of`] or [`Self::set_pods_with_image`].
     pub fn set_pods(&self, fate: PodFate) {
         lock(&self.0.fates).set_general(fate);
         self.revisit_pods();

@@ -68,8 +68,9 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Returns the next line; `None` at the end. A reader that follows the log waits for the next line until the log
-    /// ends.
+    /// Returns the next line; `None` at the end.
+    ///
+    /// A reader that follows the log waits for the next line until the log ends.
     pub(crate) async fn line(&mut self) -> Option<String> {
         loop {
             if let Some(line) = self.ready.pop_front() {

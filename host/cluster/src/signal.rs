@@ -1,5 +1,6 @@
-//! A number that only rises, and tasks that wait until the number rises. The tasks wake in the order in which they
-//! began to wait.
+//! A number that only rises, and tasks that wait until the number rises.
+//!
+//! The tasks wake in the order in which they began to wait.
 //!
 //! Tokio's watch channel would wake waiting tasks in random order, so no test could repeat a run.
 

@@ -1,6 +1,6 @@
 //! Reads compiled code of the default policies from a folder. To fill the folder, build the same sources without it,
-//! and run the verb `compile-embedded` of this `kaos-operator`. The verb writes a file `<digest of the component>.code`
-//! for each component.
+//! and run the command `compile-embedded` of this `kaos-operator`. The command writes a file
+//! `<digest of the component>.code` for each component.
 //!
 //! The code becomes part of the program and runs with the program's rights. If the code was compiled by another version
 //! or with other options, the program detects this and compiles the policy instead. The program cannot detect forged
@@ -37,7 +37,7 @@ impl Folder {
     pub(crate) fn of(&self, name: &str, digest: &str) -> Result<Vec<u8>> {
         let file = self.0.join(Path::new(digest)).with_extension("code");
         fs::read(&file).map_err(|error| {
-            let remedy = "build kaos-operator from the same sources without this variable, and let its verb \
+            let remedy = "build kaos-operator from the same sources without this variable, and let its command \
                           compile-embedded write the folder";
             format!("{VARIABLE}: {}: cannot read the compiled code of {name}: {error}; {remedy}", file.display())
         })

@@ -12,8 +12,9 @@ use crate::{
     watch::discover,
 };
 
-/// The remedy to print if no known policy claims a kind. The operator may have further policies that the verb does not
-/// see.
+/// The remedy to print if no known policy claims a kind.
+///
+/// The operator may have further policies that the command does not see.
 pub(crate) const NOT_VISIBLE: &str =
     "a policy that the operator got with --policy is not visible in the cluster: pass --policy X.wasm";
 
@@ -23,8 +24,9 @@ pub(crate) enum MeantError {
     /// The word does not name exactly one kind.
     #[error("{0}{remedy}", remedy = remedy(.0))]
     Kind(#[source] KindError),
-    /// The word does not name exactly one known kind, but discovery failed for a group version that may contain the
-    /// meant kind.
+    /// The word does not name exactly one known kind.
+    ///
+    /// But discovery failed for a group version that may contain the meant kind.
     #[error("{kind}; could not ask the API server for the kinds of {version}: {why}")]
     Unasked {
         /// The error of the search among the kinds of all other group versions.

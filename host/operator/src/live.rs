@@ -1,4 +1,4 @@
-//! Reads the objects of a running cluster once, for a verb of the command line.
+//! Reads the objects of a running cluster once, for a command of `kaos-operator`.
 //!
 //! This module lists the objects of the types that policies claim or read. The module reads a ConfigMap only if an
 //! object needs it, and never reads Secrets.
@@ -262,7 +262,7 @@ impl Gathered {
     /// `Secret`, or the cluster does not serve it. Otherwise returns `None`.
     pub fn hidden(&self, of: &ResourceType) -> Option<Sighting> {
         if of.is_secret() {
-            return Some(Sighting::Forbidden("this verb does not read Secrets".to_owned()));
+            return Some(Sighting::Forbidden("this command does not read Secrets".to_owned()));
         }
         matches!(self.types.get(of), Some(None)).then_some(Sighting::Unserved)
     }

@@ -1,12 +1,12 @@
 //! Removes finalizers, so that users can delete objects and their namespaces after the operator is uninstalled.
 //!
-//! The verb `release` removes the finalizers in the claims of policies, and the finalizers of earlier operators.
-//! Settings may name further finalizers, so the verb also removes every finalizer that this operator added, as the
-//! managed fields show. The verb keeps all other finalizers.
+//! The command `release` removes the finalizers in the claims of policies, and the finalizers of earlier operators.
+//! Settings may name further finalizers, so the command also removes every finalizer that this operator added, as the
+//! managed fields show. The command keeps all other finalizers.
 //!
-//! The verb releases no objects in namespaces where the user has no right to read objects. Rights are missing, for
+//! The command releases no objects in namespaces where the user has no right to read objects. Rights are missing, for
 //! example, if a user deleted a namespace together with the operator's Role, or if a failed installation never created
-//! the Roles. The verb reports these namespaces, but does not treat them as a failure.
+//! the Roles. The command reports these namespaces, but does not treat them as a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,7 @@ pub type FinalizersByType = BTreeMap<ResourceType, BTreeSet<String>>;
 pub enum Event {
     /// The cluster does not serve the type, so the type has no objects.
     Unserved(ResourceType),
-    /// The verb removed these finalizers; in a dry run, it would remove them.
+    /// The command removed these finalizers; in a dry run, it would remove them.
     Released {
         /// The type of the object.
         of: ResourceType,
@@ -40,14 +40,14 @@ pub enum Event {
         /// The removed finalizers.
         finalizers: Vec<String>,
     },
-    /// The verb deleted an object that the operator stored only for itself; in a dry run, it would delete the object.
+    /// The command deleted an object that the operator stored only for itself, or would delete it in a dry run.
     Removed {
         /// The type of the object.
         of: ResourceType,
         /// `namespace/name`.
         object: String,
     },
-    /// The user has no right to read objects in a namespace or in the whole cluster, so the verb released no object
+    /// The user has no right to read objects in a namespace or in the whole cluster, so the command released no object
     /// there.
     Barred {
         /// The namespace; `None` for the whole cluster.
@@ -85,8 +85,8 @@ pub async fn release(
     dry_run: bool,
     mut tell: impl FnMut(Event),
 ) -> Result<(), kube::Error> {
-    // Fail if the verb cannot reach the API server: otherwise the verb would report that the cluster serves none of the
-    // types.
+    // Fail if the command cannot reach the API server: otherwise the command would report that the cluster serves none
+    // of the types.
     client.apiserver_version().await?;
     let mut sights: BTreeMap<Option<&str>, ReadableTypes> = BTreeMap::new();
     for (of, names) in finalizers {

@@ -44,8 +44,9 @@ impl Server for VersionSoFar {
 }
 
 impl TargetServer {
-    /// Runs a check on a thread that may block. Asks for the server's version only if the result depends on the
-    /// version, and runs the check again if the server is newer. The check itself never waits for the server.
+    /// Runs a check on a thread that may block. The first run does not use the server's version. If its result depends
+    /// on the version, this function asks the server for it. If the server is newer than this program, runs the check
+    /// again. The check itself never waits for the server.
     pub(crate) async fn check<T: Send + 'static>(
         &self,
         check: impl Fn(&dyn Server) -> Result<T, LoadError> + Send + Sync + 'static,

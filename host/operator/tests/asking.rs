@@ -130,7 +130,7 @@ async fn plan_refuses_a_version_that_active_settings_break() {
     let told =
         "with the settings of policy ConfigMap policy-agent-settings of the operator's namespace: sample minimal";
     assert!(ran.code == 1 && ran.stderr.contains(told), "{}{}", ran.stdout, ran.stderr);
-    // The settings do not apply in the scope `team`, so the verb does not try them.
+    // The settings do not apply in the scope `team`, so the command does not try them.
     let ran = stage.policy(&[&plan[..], &["--scope", "team"]].concat()).await;
     assert!(ran.code != 1 && !ran.stderr.contains("sample"), "{}{}", ran.stdout, ran.stderr);
 }

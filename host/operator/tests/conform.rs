@@ -265,7 +265,7 @@ fn without_a_schema_the_samples_are_varied_and_objects_from_files_are_used() {
         "{}",
         ran.stdout
     );
-    // The verb checks an object from a file in the same way as a sample.
+    // The command checks an object from a file in the same way as a sample.
     let bad = Project::new("translation", "if (name === 'mine') container.image = 7;");
     let ran = run(["policy", "conform", &bad.script, "-f", &file, "--objects", "0", "-o", "json"], "");
     assert_eq!((ran.code, failed(&ran.json())), (1, vec!["manifests"]), "{}{}", ran.stdout, ran.stderr);

@@ -130,7 +130,7 @@ async fn why_follows_an_agent_through_its_model_api_to_the_image_of_a_pod() {
     world.until("Agent", "writer", "Ready", "Ready").await;
     let ran = world.ask(&["why", "agent/writer", "-n", "team"]).await;
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "Agent team/writer is ready.\n"), "{}", ran.stderr);
-    // The Agent keeps serving without its model, and the verb shows the problem of the model.
+    // The Agent keeps serving without its model, and the command shows the problem of the model.
     world.stage.cluster.set_pods_of("team", "modelapi-llm", Some(PodFate::NotReady));
     world.until("ModelAPI", "llm", "Ready", "Progressing").await;
     let ran = world.ask(&["why", "agent/writer", "-n", "team"]).await;

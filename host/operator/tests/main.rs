@@ -1,4 +1,4 @@
-//! Tests the verbs of the command line. Each test runs the real binary. All tests are in one executable, because
+//! Tests the commands of `kaos-operator`. Each test runs the real binary. All tests are in one executable, because
 //! linking an executable takes longer than running most tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 

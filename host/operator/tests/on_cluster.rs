@@ -65,8 +65,8 @@ async fn settings_pushed_for_one_scope_keep_settings_of_another_scope() {
             (&[scope.to_owned()][..], &image.into())
         );
     }
-    // The package with this name applies in `blue`. The verb refuses to push it with another scope, because this would
-    // move the package.
+    // The package with this name applies in `blue`. The command refuses to push it with another scope, because this
+    // would move the package.
     let of = settings("x2");
     let named = "policy-agent-settings.blue";
     let push = ["push", "--settings", of.as_str(), "--for", "agent", "--name", named, "--timeout", "0"];

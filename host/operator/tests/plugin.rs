@@ -134,7 +134,7 @@ async fn typed(
 async fn shells_complete_what_a_user_types() {
     let stage = stage("shells").await;
     let bin = linked(&stage.folder);
-    // Tabs complete each command line: the verb, the namespace, and the only Agent whose name begins with `b`.
+    // Tabs complete each line: the command, the namespace, and the only Agent whose name begins with `b`.
     let keys = "kaos-operator polic\tlis\t-n tea\t\necho DONE";
     let shells = [
         ("bash", "--norc --noprofile -i", "source <(kaos-operator completion bash)"),

@@ -137,8 +137,7 @@ async fn a_case_of_an_installed_policy_needs_its_code() {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
 }
 
-/// Returns the template's script with two faults: `translate` fails for the title `Crash`, and `assess` for the title
-/// `Sad`.
+/// Returns the template's script. `translate` fails for the title `Crash`, and `assess` for the title `Sad`.
 fn script() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/javascript/policy.js");
     let text = fs::read_to_string(path).unwrap();
@@ -308,7 +307,7 @@ async fn a_case_with_a_secret_that_the_verb_did_not_read_becomes_a_test_that_pas
     let file = format!("{}/good.kaos", stage.folder.path());
     let ran = stage.policy(&["record", "website/good", "-n", "team", "--with-policy", "-o", &file]).await;
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(fs::read_to_string(&file).unwrap().contains("this verb does not read Secrets"));
+    assert!(fs::read_to_string(&file).unwrap().contains("this command does not read Secrets"));
 
     let project = Folder::new("secret-project");
     project.write("policy.js", package.component.unwrap().bytes);

@@ -55,9 +55,9 @@ async fn until_listed(stage: &Stage, told: &str) {
     panic!("`policy list` does not show {told}: {listed}");
 }
 
-/// Waits until another verb of the command line has read the current PolicyRevisions. This verb reads them at
-/// intervals, so it would miss a state that lasts only for a moment. This function waits for two reads, because the
-/// first read can be older than this call.
+/// Waits until another command has read the current PolicyRevisions. This command reads them at intervals, so it
+/// would miss a state that lasts only for a moment. This function waits for two reads, because the first read can be
+/// older than this call.
 async fn until_read_again(stage: &Stage) {
     let is_read = |entry: &Entry| {
         entry.attempt.resource == "policyrevisions" && matches!(entry.attempt.verb, Verb::Get | Verb::List)
@@ -67,7 +67,7 @@ async fn until_read_again(stage: &Stage) {
         if stage.cluster.journal().count(is_read) >= before + 2 {
             return;
         }
-        assert!(attempt < 1200, "no verb reads the PolicyRevisions");
+        assert!(attempt < 1200, "no command reads the PolicyRevisions");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
@@ -84,7 +84,7 @@ async fn started(name: &str) -> (Stage, Process) {
     (stage, operator)
 }
 
-/// Checks that a verb of the command line ended well and printed these texts.
+/// Checks that a command ended well and printed these texts.
 fn printed(ran: &Ran, texts: &[&str]) {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     for text in texts {

@@ -1,4 +1,4 @@
-//! Tests the verbs of the command line, and the operator, with a cluster that does not answer.
+//! Tests the commands of `kaos-operator`, and the operator, with a cluster that does not answer.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{

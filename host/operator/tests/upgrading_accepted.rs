@@ -1,5 +1,6 @@
-//! Tests that `kaos-operator upgrade-check` names each change of protection that `security.acceptUnserved` in the
-//! values accepts.
+//! Tests that `kaos-operator upgrade-check` names each change of protection that the user accepted.
+//!
+//! The value `security.acceptUnserved` lists these changes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::{Value, json};

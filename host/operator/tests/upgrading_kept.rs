@@ -1,5 +1,6 @@
-//! Tests that `kaos-operator upgrade-check` compares the sizes of volume claims, and that pods keep the references to
-//! Secrets and the ServiceAccounts that KAOS's operator gave them.
+//! Tests that `kaos-operator upgrade-check` compares the sizes of volume claims.
+//!
+//! Also tests that pods keep the references to Secrets and the ServiceAccounts that KAOS's operator gave them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

@@ -1,5 +1,4 @@
-//! Tests that `kaos-operator upgrade-check` names the namespaces that do not fit into the list of the
-//! AuthorizationPolicy.
+//! Tests that `kaos-operator upgrade-check` names the namespaces that do not fit into an AuthorizationPolicy.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::{Value, json};

@@ -108,8 +108,7 @@ impl Rollout {
         *self == Self::default()
     }
 
-    /// Returns whether the package can serve without a check of its effect: it has no limits, and its mode is not
-    /// `Shadow`.
+    /// Returns whether no effect has to be known: the package has no limits, and its mode is not `Shadow`.
     pub fn is_open(&self) -> bool {
         self.mode != Some(RolloutMode::Shadow) && self.gate.is_open()
     }

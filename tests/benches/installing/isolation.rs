@@ -28,8 +28,9 @@ async fn calm(stage: &Stage, from: usize) -> Result<Vec<Duration>> {
     Ok(times)
 }
 
-/// Edits every object of the namespace whose policy burns fuel, without a pause. Returns the number of passes over
-/// these objects.
+/// Edits every object of the namespace whose policy burns fuel, without a pause.
+///
+/// Returns the number of passes over these objects.
 async fn burn(stage: &Stage, stop: &CancellationToken) -> Result<usize> {
     let work = |number: usize| async move {
         for edit in 0.. {

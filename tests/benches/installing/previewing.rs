@@ -20,8 +20,9 @@ const AGENTS: usize = 10_000;
 const CANDIDATES: u32 = 5;
 /// The limit of each candidate.
 const GATE: &str = "rollout: {gate: {maxObjectsChanged: 0}}";
-/// The upper bound, in milliseconds, for the time from the apply of a candidate's ConfigMap until the effect is in the
-/// candidate's status.
+/// The upper bound, in milliseconds, until the effect of a candidate is in its status.
+///
+/// The time begins with the apply of the candidate's ConfigMap.
 const EFFECT: f64 = 5000.0;
 /// The number of MCPServers that the bench edits in turn. If the bench edited only one MCPServer, it would soon reach
 /// the operator's limit for the writes of one child.

@@ -19,12 +19,14 @@ use crate::swap::edition;
 const AGENTS: usize = 300;
 /// The number of measured swaps for each set of options.
 const SWAPS: u32 = 6;
-/// The upper bound for a ratio: the processor time of a swap with the flight recorder or with budgets, divided by the
-/// processor time without them.
+/// The upper bound for the processor time of a swap with an option, relative to a swap without it.
+///
+/// The options are the flight recorder and budgets.
 const LONGER: f64 = 1.03;
 
-/// Measures the swaps. Swaps with different options alternate, so that other work on the machine slows them down
-/// equally.
+/// Measures the swaps.
+///
+/// Swaps with different options alternate, so that other work on the machine slows them down equally.
 pub(crate) async fn measure() -> Result<Part> {
     let stop = CancellationToken::new();
     let usual = Options::default;
@@ -66,8 +68,9 @@ pub(crate) async fn measure() -> Result<Part> {
     Ok(Part { text, missed })
 }
 
-/// Installs the edition `number` of the policy. Returns the processor time that this process uses until the new edition
-/// serves every Agent.
+/// Installs the edition `number` of the policy.
+///
+/// Returns the processor time that this process uses until the new edition serves every Agent.
 async fn swap(stage: &Stage, number: u32) -> Result<Duration> {
     let (package, _, digest) = edition(number, "")?;
     stage.cluster.settled().await;

@@ -28,8 +28,9 @@ pub(crate) fn name(number: usize) -> String {
 }
 
 impl Replays {
-    /// Records a decision about one Agent. Derives the case of every other Agent from this record, because the Agents
-    /// differ only by their names.
+    /// Records a decision about one Agent.
+    ///
+    /// Derives the case of every other Agent from this record, because the Agents differ only by their names.
     pub(crate) fn prepare(folder: &Path, kubeconfig: &Path) -> Result<Self> {
         let cases = folder.join("cases");
         fs::create_dir(&cases)?;

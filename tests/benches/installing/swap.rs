@@ -13,8 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::part::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
-/// The number of measured changes of the policy. Before the measured changes, the bench makes one change that it does
-/// not measure.
+/// The number of measured changes of the policy. Before them, the bench makes one change that it does not measure.
 const CHANGES: u32 = 24;
 /// The upper bound, in milliseconds, for the time until the new policy serves, without the time for compilation.
 const BEYOND: f64 = 300.0;

@@ -31,9 +31,10 @@ pub(crate) struct FleetFigures {
     pub(crate) restart: Span,
     /// The peak memory during the restart, and the memory afterwards, in bytes.
     pub(crate) settled: (u64, u64),
-    /// The work after the ModelAPI gets a label.
+    /// The work of the second operator after a user sets a label on a ModelAPI. `None` if the fleet has no Agents.
     pub(crate) label: Option<Span>,
-    /// The work after the ModelAPI gets another model. No Agent uses this model.
+    /// The work of the second operator after a user adds a model to a ModelAPI. No Agent uses this model. `None` if the
+    /// fleet has no Agents.
     pub(crate) model: Option<Span>,
     pub(crate) quiet: Span,
     /// The work of the third operator, which asks no policy about an object with a valid proof.

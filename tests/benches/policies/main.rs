@@ -91,8 +91,8 @@ fn passes(criterion: &mut Criterion) -> Result<()> {
         for policy in &policies {
             let (renderer, object, lookup) = sample(policy)?;
             let subject = renderer.render(&object, &lookup)?.subject().clone();
-            criterion.bench_function(&format!("verbs-{how}/{}", policy.id().name), |bench| {
-                bench.iter(|| verbs(policy, black_box(&subject)));
+            criterion.bench_function(&format!("questions-{how}/{}", policy.id().name), |bench| {
+                bench.iter(|| questions(policy, black_box(&subject)));
             });
             criterion.bench_function(&format!("pass-{how}/{}", policy.id().name), |bench| {
                 bench.iter(|| renderer.render(black_box(&object), &lookup));
@@ -103,7 +103,7 @@ fn passes(criterion: &mut Criterion) -> Result<()> {
 }
 
 /// Opens a sandbox, and calls the functions `needs`, `map-env` and `translate`, without the host's part of a pass.
-fn verbs(policy: &Policy, subject: &Subject) -> std::result::Result<Option<Plan>, Failure> {
+fn questions(policy: &Policy, subject: &Subject) -> std::result::Result<Option<Plan>, Failure> {
     let mut sandbox = policy.code().open(policy.limits())?;
     sandbox.begin(subject)?;
     sandbox.needs(&[])?;

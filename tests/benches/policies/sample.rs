@@ -9,8 +9,7 @@ use kaos_policy::policy::{Policy, Stack};
 use kaos_policy::render::Renderer;
 use serde_json::Value;
 
-/// Returns the largest sample of the policy's first claim, a renderer for the sample, and the objects to which the
-/// sample refers.
+/// Returns the largest sample of the policy's first claim, a renderer for it, and the objects to which it refers.
 pub(crate) fn sample(policy: &Arc<Policy>) -> Result<(Renderer, Value, Fixed)> {
     let samples = &policy.descriptor().claims[0].samples;
     let fullest = samples.iter().max_by_key(|sample| sample.object.len()).context("no samples")?;

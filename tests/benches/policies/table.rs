@@ -36,9 +36,9 @@ fn table(missed: &mut Vec<String>) -> Result<String> {
         "compile, ms/KB (aim: 1)",
         "compile in a child, ms",
         "load from the cache, times faster than compile (aim: 100)",
-        "verbs, native, µs",
-        "verbs, sandbox, µs",
-        "verbs, sandbox / native (aim: 2.5)",
+        "questions, native, µs",
+        "questions, sandbox, µs",
+        "questions, sandbox / native (aim: 2.5)",
         "whole pass, native, µs",
         "whole pass, sandbox, µs",
         "memory of a live sandbox, KB linear / resident",
@@ -53,7 +53,7 @@ fn table(missed: &mut Vec<String>) -> Result<String> {
         let kilobytes = number(component.len()) / 1000.0;
         let median = |what| criterion_median(what, name);
         let (compile, cached) = (median("compile")?, median("cached")?);
-        let (native, sandbox) = (median("verbs-native")?, median("verbs-sandbox")?);
+        let (native, sandbox) = (median("questions-native")?, median("questions-sandbox")?);
         let (linear, resident) = whole::memory(policy)?;
         let (for_each, faster, longer) = (compile / 1e6 / kilobytes, compile / cached, sandbox / native);
         let mut aim = |met: bool, what: String| missed.extend((!met).then(|| format!("{name}: {what}")));

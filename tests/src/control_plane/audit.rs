@@ -77,8 +77,7 @@ impl Audit {
         Self(path)
     }
 
-    /// Returns the position of the log's current end. All requests that the API server has answered so far are before
-    /// this position.
+    /// Returns the position of the log's end. All requests that the API server has answered so far are before it.
     pub fn mark(&self) -> Result<usize> {
         let length = fs::metadata(&self.0).with_context(|| self.0.display().to_string())?.len();
         Ok(usize::try_from(length)?)

@@ -21,8 +21,9 @@ use super::programs::{self, Programs};
 use super::storage::Storage;
 use super::{Group, audit};
 
-/// The maximum time until a part of the control plane has started. The time is long because a machine that also
-/// compiles is slow.
+/// The maximum time until a part of the control plane has started.
+///
+/// The time is long because a machine that also compiles is slow.
 const PATIENCE: Duration = Duration::from_mins(2);
 const BEAT: Duration = Duration::from_millis(50);
 
@@ -68,8 +69,9 @@ fn own_folder() -> Result<PathBuf> {
 pub enum Extent {
     /// Only etcd and kube-apiserver. The cluster stores objects, but has no controllers.
     Api,
-    /// All parts except kwok, which simulates nodes. The cluster has no nodes: the test adds nodes, and runs their
-    /// pods.
+    /// All parts except kwok, which simulates nodes.
+    ///
+    /// The cluster has no nodes: the test adds nodes, and runs their pods.
     WithoutNodes,
     /// All parts. The cluster schedules pods, and the pods become ready.
     Full,

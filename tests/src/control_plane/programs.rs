@@ -9,8 +9,7 @@ use anyhow::{Context, Result, bail};
 pub struct Programs(Vec<PathBuf>);
 
 impl Programs {
-    /// Returns the folders in the variables `KUBEBUILDER_ASSETS` and `PATH` of this process, and the folder
-    /// [`provided`].
+    /// Returns the folders in the variables `KUBEBUILDER_ASSETS` and `PATH`, and the folder [`provided`].
     pub fn find() -> Self {
         let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
         let path = std::env::var_os("PATH").unwrap_or_default();

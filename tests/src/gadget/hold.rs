@@ -12,8 +12,9 @@ use serde_json::Value;
 /// only ends a test that hangs.
 const LIMIT: Duration = Duration::from_mins(10);
 
-/// The ports for which tests block the policy. The value of a port is true after a pass with this port has reached the
-/// block.
+/// The ports for which tests block the policy.
+///
+/// The value of a port is true after a pass with this port has reached the block.
 static HELD: Mutex<BTreeMap<u16, bool>> = Mutex::new(BTreeMap::new());
 
 fn held() -> MutexGuard<'static, BTreeMap<u16, bool>> {

@@ -33,8 +33,9 @@ pub const DEFINITION: &str = include_str!("crd.yaml");
 
 const FILE: &str = include_str!("policy.yaml");
 
-/// The two editions (versions) of the policy. The editions give different images to Gadgets with `follows: true`, and
-/// are otherwise equal.
+/// The two editions (versions) of the policy.
+///
+/// The editions give different images to Gadgets with `follows: true`, and are otherwise equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edition {
     /// The first edition.

@@ -120,8 +120,7 @@ impl Fault {
             && self.name.as_ref().is_none_or(|name| attempt.name == *name)
     }
 
-    /// Returns whether the rule is required, but has hit no request. A rule that is restricted to zero requests is
-    /// never required.
+    /// Returns whether the rule is required and has hit no request. A rule for zero requests is never required.
     fn is_missed(&self) -> bool {
         self.hits == 0 && !self.if_ever && self.left != Some(0)
     }

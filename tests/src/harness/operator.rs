@@ -148,8 +148,9 @@ impl World {
         self.start().await;
     }
 
-    /// Sets the default policies that operators contain, and for which they write revisions. The change applies to
-    /// operators that start later.
+    /// Sets the default policies that operators contain, and for which they write revisions.
+    ///
+    /// The change applies to operators that start later.
     pub fn bring(&self, policies: &[DefaultPolicy], rollout: DefaultsRollout) {
         let policies = policies.to_vec();
         *self.setting.brought.borrow_mut() = Defaults { policies, rollout, ..Defaults::default() };

@@ -135,8 +135,7 @@ impl Scenario {
         self
     }
 
-    /// Lets the default policies read objects in `namespaces` when they answer for an object in the operator's
-    /// namespace.
+    /// For objects in the operator's namespace, lets the default policies read objects in `namespaces`.
     #[must_use]
     pub fn reading(mut self, namespaces: &'static [&'static str]) -> Self {
         self.reads = namespaces;

@@ -34,8 +34,9 @@ pub(super) struct Setting {
     pub(super) only: Option<(BTreeSet<String>, Config)>,
     pub(super) hindered: Hindered,
     pub(super) held: Held,
-    /// The default policies for which the operator writes revisions. They replace the test's other policies for the
-    /// same kinds.
+    /// The default policies for which the operator writes revisions.
+    ///
+    /// They replace the test's other policies for the same kinds.
     pub(super) brought: RefCell<Defaults>,
     /// The number of replicas that have started so far.
     pub(super) lives: Cell<u32>,

@@ -1,5 +1,4 @@
-//! Waits until a condition is true. If the time limit passes first, the test fails with a message that contains
-//! details.
+//! Waits until a condition is true. If the time limit passes first, the test fails with details in its message.
 
 use std::time::Duration;
 
@@ -174,8 +173,10 @@ impl World {
         lines
     }
 
-    /// Returns a function for the watchdog. The function returns the text that the watchdog prints. It does not wait,
-    /// because simulated time no longer advances then.
+    /// Returns a function for the watchdog.
+    ///
+    /// The function returns the text that the watchdog prints. It does not wait, because simulated time no longer
+    /// advances then.
     pub(super) fn last_words(&self) -> impl Fn() -> String + use<> {
         let cluster = self.try_embedded().cloned();
         move || cluster.as_ref().map(|cluster| last_requests(cluster).join("\n")).unwrap_or_default()

@@ -315,8 +315,7 @@ impl World {
     }
 }
 
-/// Returns the parameters of a patch. In the managed fields, the API server records the patch as an update by this
-/// field manager.
+/// Returns the parameters of a patch that the API server records as an update by this field manager.
 fn updating(manager: &str) -> PatchParams {
     PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }
 }
@@ -325,8 +324,7 @@ fn value(object: DynamicObject) -> Value {
     serde_json::to_value(object).unwrap_or_default()
 }
 
-/// Adds `apiVersion` and `kind` to an object from a list, because an API server omits these fields in the items of
-/// lists.
+/// Adds `apiVersion` and `kind` to an object from a list, because an API server omits these fields in lists.
 fn typed(mut object: Value, kind: Kind) -> Value {
     object["apiVersion"] = json!(kind.api_version);
     object["kind"] = json!(kind.kind);

@@ -16,8 +16,9 @@ use crate::disasters::{self, Disaster, deck, happen};
 use crate::keeper::Keeper;
 use crate::proxy::Proxy;
 
-/// The time limit for the operator's recovery after the faults. The limit is longer than the operator's longest
-/// backoff, even on a slow machine.
+/// The time limit for the operator's recovery after the faults.
+///
+/// It is longer than the operator's longest backoff, even on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(3);
 /// The time at the end of a run during which the operator must send no requests.
 const SILENCE: Duration = Duration::from_secs(10);

@@ -1,5 +1,4 @@
-//! Tests the operator as a process: its pages, its reaction to signals, and rights that an administrator grants while
-//! it runs.
+//! Tests the operator as a process: its pages, its reaction to signals, and rights that it gets while it runs.
 
 use kaos_tests::harness::read::{counted, text};
 use kaos_tests::harness::samples::model_api;

@@ -271,8 +271,7 @@ async fn policies_live(release: &Release) {
     system.delete("ConfigMap/good").await;
 }
 
-/// Runs all that needs rights, from the operator's first start to the uninstall hook. Checks that requests used every
-/// right.
+/// Runs all that needs rights, from the first start to the uninstall hook. Checks that requests used every right.
 async fn live(release: &Release, world: &World, roles: &[Role]) {
     let system = release.over(SYSTEM);
     system.delete(LEASE).await;

@@ -248,8 +248,7 @@ impl Release {
         operator
     }
 
-    /// Runs the command of the uninstall hook in this process's place, because pods on simulated nodes run no
-    /// processes.
+    /// Runs the command of the uninstall hook on this machine, because pods on simulated nodes run no processes.
     pub(crate) fn hook(&self) -> Ran {
         let hooks = self.cluster.helm(&["get", "hooks", RELEASE, "-n", SYSTEM]).expect();
         let job: Value = serde_saphyr::from_multiple(&hooks).unwrap().remove(0);

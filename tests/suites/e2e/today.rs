@@ -245,8 +245,9 @@ pub(crate) async fn put(release: &Release, sample: &'static str, prefix: &str, s
     left
 }
 
-/// Waits until all pods are ready. Then remembers the pods, and the UIDs of the objects that the takeover must not
-/// replace.
+/// Waits until all pods are ready.
+///
+/// Then remembers the pods, and the UIDs of the objects that the takeover must not replace.
 pub(crate) async fn remember(left: &mut Left) {
     let names: Vec<&str> =
         left.children.iter().map(String::as_str).filter(|at| at.starts_with("Deployment/")).collect();
@@ -261,8 +262,9 @@ pub(crate) async fn remember(left: &mut Left) {
     left.pods = pods(&left.world).await;
 }
 
-/// Waits until this operator has taken over all children. Then waits until nothing changes, so that an unwanted rollout
-/// would have begun.
+/// Waits until this operator has taken over all children.
+///
+/// Then waits until nothing changes, so that an unwanted rollout would have begun.
 pub(crate) async fn until_taken_over(all: &[Left]) {
     for left in all {
         for child in &left.children {

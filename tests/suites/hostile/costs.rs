@@ -37,7 +37,8 @@ struct Cost {
     memory: u64,
 }
 
-/// Checks a component in a separate process, and measures this process and its compile child.
+/// Runs `policy check` on a component. Returns what the command prints, and the peak memory of the command's process
+/// and its compile child. Fails the test if they use too much processor time.
 fn check(folder: &Path, component: &[u8]) -> Cost {
     let file = folder.join("component.wasm");
     std::fs::write(&file, component).unwrap();

@@ -28,8 +28,9 @@ fn images(deployment: &Value) -> Vec<String> {
     lists.into_iter().flatten().flatten().map(|it| it["image"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Returns a number that grows with each change of a Deployment's spec. Kubernetes makes a rollout for each change of
-/// the pod template.
+/// Returns a number that grows with each change of a Deployment's spec.
+///
+/// Kubernetes makes a rollout for each change of the pod template.
 fn changes(deployment: &Value) -> i64 {
     deployment["metadata"]["generation"].as_i64().unwrap()
 }

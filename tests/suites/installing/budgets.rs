@@ -1,5 +1,6 @@
-//! Tests budgets: the fuel and the passes that the objects of a kind in a namespace may use each minute. If a budget is
-//! used up, these objects wait for their turns.
+//! Tests budgets: the fuel and the passes that the objects of a kind in a namespace may use each minute.
+//!
+//! If a budget is used up, these objects wait for their turns.
 
 use std::time::Duration;
 

@@ -19,7 +19,7 @@ use crate::support::packed;
 /// The annotation with the number of the edition. An edition writes this annotation on all of its children.
 pub(crate) const MARK: &str = "example.com/edition";
 
-/// What the test expects to happen to a candidate.
+/// The result that the test expects for a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// The candidate serves.
@@ -92,8 +92,9 @@ fn misbehaving(mode: &str, reason: &'static str) -> Candidate {
     Candidate { config_map, fate: Fate::Refused(reason), digest: Digest::of(&component).to_string() }
 }
 
-/// Returns a candidate that the gate refuses for `reason`: a good edition, but with other bytes as its component. The
-/// digest in `policy.yaml` does not match them.
+/// Returns a candidate that the gate refuses for `reason`.
+///
+/// It is a good edition, but with other bytes as its component. The digest in `policy.yaml` does not match these bytes.
 fn bytes(edition: u32, reason: &'static str, exchange: impl Fn(&[u8]) -> Vec<u8>) -> Candidate {
     let Candidate { mut config_map, .. } = good(edition);
     let component = exchange(&own(edition).0);

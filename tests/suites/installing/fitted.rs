@@ -23,8 +23,9 @@ const FIRST: &str = "registry.example/agent:1";
 const SECOND: &str = "registry.example/agent:2";
 const THIRD: &str = "registry.example/agent:3";
 
-/// Returns the ConfigMap `kaos-operator-config` with an image for Agents. If `fits` is false, another setting in it is
-/// invalid.
+/// Returns the ConfigMap `kaos-operator-config` with an image for Agents.
+///
+/// If `fits` is false, another setting in it is invalid.
 fn says(image: &str, fits: bool) -> Value {
     let telemetry = if fits { "false" } else { "maybe" };
     own_config_of(&json!({"DEFAULT_AGENT_IMAGE": image, "DEFAULT_TELEMETRY_ENABLED": telemetry}))
@@ -165,8 +166,9 @@ fn settings_apply_before_they_can_be_stored_and_are_stored_later() {
     });
 }
 
-/// Waits until the operator's backoffs have reached their maximum. Then returns how many requests about its own rights
-/// the operator sends in ten minutes.
+/// Waits until the operator's backoffs have reached their maximum.
+///
+/// Then returns how many requests about its own rights the operator sends in ten minutes.
 async fn asked_in_ten_minutes(world: &World) -> usize {
     world.pass_time(Duration::from_mins(2)).await;
     world.forget_requests();

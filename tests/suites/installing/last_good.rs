@@ -1,5 +1,6 @@
-//! Tests a policy that fails on its objects. The operator puts the policy into quarantine, and its predecessor serves
-//! again.
+//! Tests a policy that fails on its objects.
+//!
+//! The operator puts the policy into quarantine, and its predecessor serves again.
 
 use kaos_cluster::faults::Failure;
 use kaos_policy::cut::STATUS;

@@ -20,8 +20,9 @@ use crate::support::{
 /// The file with the chart's alerts.
 const ALERTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/helm/kaos-operator/files/monitoring/alerts.yaml");
 
-/// A metric whose labels name requests and their results. The test skips it, because its counters appear only with the
-/// first such request.
+/// A metric whose labels name requests and their results.
+///
+/// The test skips it, because its counters appear only with the first such request.
 const OPEN: &str = "kaos_operator_api_calls_total";
 
 /// Returns the counters to which an alert applies `rate` or `increase`, except [`OPEN`].
@@ -122,8 +123,8 @@ fn metrics_omit_revisions_that_can_no_longer_answer() {
             world.apply(&package_in("test", "own", &edition.to_string(), "")).await;
             until_edition(world, "ConfigMap/w", &edition.to_string()).await;
         }
-        // The metrics may contain four versions of the policy: the active version, its two predecessors, and one
-        // version more, which a pass that began before the last swap could still use.
+        // The metrics may contain four versions of the policy: the active version, its two predecessors, and one more.
+        // A pass that began before the last swap could still use this version.
         let old = ["1.0.0", "2.0.0", "3.0.0"];
         let no_more = async || versions(world).iter().all(|version| !old.contains(&version.as_str()));
         world.until_true("the metrics omit the old versions", no_more).await;

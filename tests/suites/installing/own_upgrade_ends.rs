@@ -46,8 +46,9 @@ async fn ends_with(world: &World, all: &[&str], edition: &str) {
     world.until_true("one default policy is recorded as active", settled).await;
 }
 
-/// Plays a story twice for each write of the operator: the operator crashes once before the write takes effect, and
-/// once after it.
+/// Plays a story twice for each write of the operator.
+///
+/// The operator crashes once before the write takes effect, and once after it.
 fn at_each_write(story: &impl AsyncFn(&World, (u32, bool)) -> bool) {
     let reached = Cell::new(true);
     for crash in (0..).flat_map(|writes| [(writes, false), (writes, true)]).take_while(|_| reached.get()) {

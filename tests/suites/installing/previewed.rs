@@ -1,5 +1,6 @@
-//! Tests previews: before a package serves, the operator computes its effect. The operator holds the package if the
-//! effect exceeds a limit.
+//! Tests previews.
+//!
+//! Before a package serves, the operator computes its effect, and holds the package if the effect exceeds a limit.
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
-//! Tests the end of a quarantine. A quarantine lasts until a user requests a retry, and also applies to a later package
-//! with equal bytes.
+//! Tests the end of a quarantine.
+//!
+//! A quarantine lasts until a user requests a retry, and also applies to a later package with equal bytes.
 
 use std::time::Duration;
 
@@ -86,8 +87,7 @@ fn a_quarantine_survives_an_edit_that_restores_the_package() {
     });
 }
 
-/// Returns a component of this edition that looks like the result of another build: it has an additional section, which
-/// has no effect.
+/// Returns this edition as if from another build: the component has an additional section without an effect.
 fn rebuilt(edition: &str) -> Vec<u8> {
     let mut bytes = component(edition).unwrap();
     let section = b"build:2";

@@ -1,5 +1,6 @@
-//! Tests packages with a script. A ConfigMap with only the key `policy.js` is a package, and an edit of the script
-//! takes effect without a build.
+//! Tests packages with a script.
+//!
+//! A ConfigMap with only the key `policy.js` is a package, and an edit of the script takes effect without a build.
 
 use kaos_tests::harness::{World, kinds::Kind, play};
 use serde_json::{Value, json};

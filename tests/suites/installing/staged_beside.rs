@@ -9,8 +9,9 @@ use crate::support::{
     until_state, widget,
 };
 
-/// A rollout with two steps. The pause between the steps is so long that the second step begins only if a person
-/// promotes the rollout.
+/// A rollout with two steps.
+///
+/// The pause between the steps is so long that the second step begins only if a person promotes the rollout.
 const ONE_STEP: &str = "rollout: {mode: staged, steps: [1, 100%], pause: 1h}";
 
 /// Returns another package of settings, which claims the same place as the package `levels`.
@@ -85,8 +86,9 @@ async fn until_size(world: &World, size: &str) {
     world.until(&format!("the size is {size}"), "ConfigMap/w", |live| live["data"]["size"] == size).await;
 }
 
-/// Begins the rollout of the second edition, and waits until it serves one of two Widgets. The second edition accepts
-/// all sizes.
+/// Begins the rollout of the second edition of the policy, and waits until this edition serves one of two Widgets.
+///
+/// The second edition accepts all sizes.
 async fn second_edition_moves(world: &World, first: &str) -> Value {
     define(world).await;
     world.apply(&package("widgets", first, "")).await;

@@ -1,5 +1,4 @@
-//! Ends the operator at each write of a rollout of a policy, and at each write of a return. The next operator
-//! continues.
+//! Ends the operator at each write of a rollout, and at each write of a return. The next operator continues.
 
 use std::cell::Cell;
 use std::time::Duration;

@@ -11,8 +11,8 @@ use crate::support::{first_edition_serves, package, retry, revisions, scenario, 
 
 const ONE_STEP: &str = "rollout: {mode: staged, steps: [1, 100%], pause: 1h}";
 
-/// Begins a rollout of the second edition to three Widgets, and waits for the first step. Then the second edition
-/// serves one Widget, and the first edition still serves two.
+/// Begins a rollout of the second edition of the policy to three Widgets, and waits for the first step. Then the second
+/// edition serves one Widget, and the first edition still serves two.
 async fn one_of_three_moves(world: &World) -> [&'static str; 3] {
     let all = three_widgets(world).await;
     world.apply(&package("widgets", "2", ONE_STEP)).await;
@@ -21,7 +21,7 @@ async fn one_of_three_moves(world: &World) -> [&'static str; 3] {
     all
 }
 
-/// Returns the edition of each Widget.
+/// Returns, for each Widget, the edition of the policy that serves it.
 async fn editions(world: &World, all: &[&str]) -> Vec<String> {
     let mut editions = Vec::new();
     for config_map in all {

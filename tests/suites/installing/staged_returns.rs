@@ -9,8 +9,8 @@ use crate::support::{package, packed, revisions, scenario, states, until_state};
 
 const ONE_STEP: &str = "rollout: {mode: staged, steps: [1, 100%], pause: 1h}";
 
-/// Begins a rollout of the second edition. Then replaces the content of its ConfigMap by a content that the operator
-/// refuses, and requests the return of the rollout.
+/// Begins a rollout of the second edition of the Widgets' policy. During the rollout, replaces the component in the
+/// package's ConfigMap by bytes that the operator refuses. Then requests that the rollout returns all objects.
 async fn returns_with_a_refused_content(world: &World) -> [&'static str; 3] {
     let all = three_widgets(world).await;
     world.apply(&package("widgets", "2", ONE_STEP)).await;

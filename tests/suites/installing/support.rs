@@ -143,8 +143,9 @@ pub(crate) async fn retry(world: &World, revision: &Value) {
     world.patch(&at, &json!({"metadata": {"annotations": {"kaos.tools/retry": "please"}}})).await;
 }
 
-/// Approves a held revision as this user. The approval has no effect if the operator holds the revision again later
-/// than `revision` shows.
+/// Approves a held revision as this user.
+///
+/// The approval has no effect if the operator holds the revision again later than `revision` shows.
 pub(crate) async fn approve(world: &World, revision: &Value, user: &str) {
     let (at, hold) = (format!("kaos-system:PolicyRevision/{}", name(revision)), &revision["status"]["since"]);
     let annotations = json!({"kaos.tools/approved-by": user, "kaos.tools/approved-for": hold});

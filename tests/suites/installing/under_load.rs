@@ -20,8 +20,9 @@ use crate::support::{revisions, scenario, until_state};
 
 /// The number of edits of Agents for each change of the policy.
 const EDITS: usize = 20;
-/// One Agent in seven is fragile: some broken candidates fail only on such Agents, because of the settings of their
-/// pods.
+/// One Agent in seven is fragile.
+///
+/// Some broken candidates fail only on such Agents, because of the settings of their pods.
 const FRAGILE: usize = 7;
 const NAMESPACES: [&str; 2] = ["test", "other"];
 
@@ -67,8 +68,9 @@ struct Seen {
     digests: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Returns the editions that the fields of a Deployment show. Several fields contain the edition, so a result with two
-/// editions shows a mixed plan.
+/// Returns the editions that the fields of a Deployment show.
+///
+/// Several fields contain the edition, so a result with two editions shows a mixed plan.
 fn editions_of(deployment: &Value) -> BTreeSet<String> {
     let template = &deployment["spec"]["template"];
     let container =

@@ -44,8 +44,9 @@ pub(crate) fn templates() -> [Built; 4] {
     ]
 }
 
-/// Builds the policy for MCPServers in each language. `name` is a part of the files' names, because tests that run in
-/// parallel need different files.
+/// Builds the policy for MCPServers in each language.
+///
+/// `name` is a part of the files' names, because tests that run in parallel need different files.
 pub(crate) fn mcpservers(name: &str) -> [Built; 4] {
     [
         Built::component("Rust", in_rust("kaos-mcpserver", "kaos_mcpserver")),

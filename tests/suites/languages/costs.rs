@@ -21,8 +21,9 @@ use serde_json::Value;
 
 use super::built::{self, Built};
 
-/// The number of passes over each sample in CI. `tests/run costs` makes 10,000 passes, and also checks that they use
-/// equal fuel.
+/// The number of passes over each sample in CI.
+///
+/// `tests/run costs` makes 10,000 passes, and also checks that they use equal fuel.
 const PASSES: u32 = 200;
 
 /// Checks that all passes over one sample take the same fuel.

@@ -16,8 +16,9 @@ const OBJECTS: &str = concat!(
     include_str!("../../../guest-policies/overlay-template/javascript/tests/mcpserver.yaml"),
 );
 
-/// Returns what `render` prints with a component of the project's folder. Omits comments and digests, because they
-/// depend on the component's bytes.
+/// Returns what `render` prints with a component of the project's folder.
+///
+/// Omits comments and digests, because they depend on the component's bytes.
 fn rendered(project: &Project, component: &str) -> String {
     let flags = ["--large-policies", "--status", "--set", "mirror.registry=registry.test:5000/hub"];
     let ran = project.operator(["render", "-f", "objects.yaml", "--policy", component].iter().chain(&flags));

@@ -20,8 +20,9 @@ impl Project {
         Self::made("website", language, &["--kind", "Website", "--api-version", "example.com/v1"])
     }
 
-    /// Makes a project from the template for overlays in this language. The project has the name of the template in
-    /// Rust.
+    /// Makes a project from the template for overlays in this language.
+    ///
+    /// The project has the name of the template in Rust.
     pub(crate) fn overlay(language: &str) -> Self {
         Self::made("mirror", language, &["--overlay"])
     }

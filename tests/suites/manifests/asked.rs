@@ -9,8 +9,9 @@ pub(crate) fn otherwise(asked: &Value, stored: &Value) -> Option<String> {
     differs(asked, stored, &mut path).then_some(path)
 }
 
-/// Fields that a server drops if Kubernetes' feature gate for the field is disabled. The test cannot know the server's
-/// feature gates.
+/// Fields that a server drops if Kubernetes' feature gate for the field is disabled.
+///
+/// The test cannot know the server's feature gates.
 const GATED: [&str; 2] = ["schedulingGroup", "stopSignal"];
 /// Each entry contains a deprecated alias and the current field. The server keeps both fields equal.
 const OLDER: [(&str, &str); 1] = [("serviceAccount", "serviceAccountName")];

@@ -153,8 +153,9 @@ fn slow_list_of_deployments(w: &World) {
     w.break_it(Fault::on(&["list", "watch"]).of("deployments").slow(Duration::from_mins(1)));
 }
 
-/// Restarts the operator. For its first minute, the new operator has the objects of every type in its cache, except
-/// Deployments.
+/// Restarts the operator.
+///
+/// For its first minute, the new operator has the objects of every type in its cache, except Deployments.
 async fn start_without_deployments(w: &World) {
     end_before_a_slow_list(w).await;
     w.spawn();

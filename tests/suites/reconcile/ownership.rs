@@ -59,7 +59,7 @@ fn c2_a_renamed_workload_serves_under_its_old_name_until_the_new_one_does() {
         }
         w.until_gone("Deployment/web").await;
         w.until_ready("Gadget/web").await;
-        // The operator prunes the old workload when the new workload is ready, but waits only for a limited time: the
+        // The operator prunes the old workload when the new workload is ready, but waits only for a limited time. The
         // new workload may need a resource that the old workload occupies.
         w.pods_of("web-three", PodFate::Unschedulable);
         w.apply(&gadget("web", &json!({"deployment": "web-three"}))).await;

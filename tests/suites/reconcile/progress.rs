@@ -17,8 +17,9 @@ use crate::support::{web, web_with};
 
 const BOTH: [&str; 2] = ["Reconciling", "Stalled"];
 
-/// Waits until the condition `of` is true for this reason. Asserts that the object does not have the other condition in
-/// `BOTH`.
+/// Waits until the condition `of` is true for this reason.
+///
+/// Asserts that the object does not have the other condition in `BOTH`.
 async fn until_told(w: &World, at: &str, of: &str, reason: &str) -> Value {
     let told = w
         .until(&format!("{at} is {of} with the reason {reason}"), at, |object| {
@@ -32,8 +33,9 @@ async fn until_told(w: &World, at: &str, of: &str, reason: &str) -> Value {
     told
 }
 
-/// Compares an object with its record in `tests/gitops`. Does nothing on a real cluster, because the namespace has
-/// another name in each run.
+/// Compares an object with its record in `tests/gitops`.
+///
+/// Does nothing on a real cluster, because the namespace has another name in each run.
 fn record(name: &str, verdict: Verdict, object: &Value) {
     if !is_real() {
         compare(name, &verdict.record(object));

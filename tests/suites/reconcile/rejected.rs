@@ -29,8 +29,9 @@ async fn rejected(w: &World) -> Value {
     known["last"]["rejected"].clone()
 }
 
-/// Makes the server reject writes of a type, and changes the image of the Gadget `web`. Waits until the Gadget's status
-/// reports the error.
+/// Makes the server reject writes of a type, and changes the image of the Gadget `web`.
+///
+/// Waits until the Gadget's status reports the error.
 async fn is_refused(w: &World, plural: &'static str) {
     w.break_it(Fault::on_writes().of(plural).fail(Failure::Server(422)));
     w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;

@@ -1,5 +1,5 @@
-//! Generates `docs/reference/flags.md`. The page lists every verb, flag and variable of the binary. The list comes from
-//! the binary's definition of its command line.
+//! Generates `docs/reference/flags.md`. The page lists every command, flag and variable of the binary. The list comes
+//! from the binary's definition of its command line.
 
 use std::fmt::Write as _;
 
@@ -46,14 +46,14 @@ pub(crate) fn page() -> String {
     let mut cli = Cli::command();
     cli.build();
     let mut page = head("Flags and variables", "host/operator/src/cli");
-    page += "The verbs and flags of `kaos-operator`. `kaos-operator VERB --help` prints the same texts.\n\n";
+    page += "The commands and flags of `kaos-operator`. `kaos-operator COMMAND --help` prints the same texts.\n\n";
     let verbs = verbs(&cli, "");
     for (name, verb) in &verbs {
         let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
         let _ = writeln!(page, "- [{name}](#{}): {}", name.replace(' ', "-"), prose(&about));
     }
-    page += "\nExit codes, unless a verb has its own: 0 = success; 1 = the result is negative, for example a refused \
-             object; 2 = the verb could not get a result.\n\n";
+    page += "\nExit codes, unless a command has its own: 0 = success; 1 = the result is negative, for example a \
+             refused object; 2 = the command could not get a result.\n\n";
     for (name, verb) in &verbs {
         page += &of(name, verb);
     }
@@ -64,7 +64,7 @@ pub(crate) fn page() -> String {
     page.trim_end().to_owned() + "\n"
 }
 
-/// Returns the verbs that run something, without mere groups of verbs, with full names such as `policy plan`.
+/// Returns the commands that run something, without mere groups of commands, with full names such as `policy plan`.
 fn verbs<'a>(command: &'a Command, above: &str) -> Vec<(String, &'a Command)> {
     let shown = command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
     shown

@@ -11,7 +11,7 @@ use crate::page::ROOT;
 /// If this environment variable is set, the test writes the pages into `target/man`.
 const WRITE: &str = "KAOS_MAN";
 
-/// Generates all pages, and checks that each verb has a page that names the plugin.
+/// Generates all pages, and checks that each command has a page that names the plugin.
 pub(crate) fn check() {
     let folder = Path::new(ROOT).join("target").join(if env::var_os(WRITE).is_some() { "man" } else { "man-tried" });
     drop(fs::remove_dir_all(&folder));

@@ -33,8 +33,7 @@ const CODE: [&str; 5] = [
 ];
 /// Variables that the code mentions, but that no policy sets: variables of users, and of the compiler.
 const OF_OTHERS: [&str; 4] = ["CARGO_PKG_VERSION", "LITELLM_MASTER_KEY", "SLACK_BOT_TOKEN", "SLACK_TEAM_ID"];
-/// The variable that the runtime `python-string` reads. The registry of runtimes names the variables of all other
-/// runtimes.
+/// The variable that the runtime `python-string` reads. The registry names the variables of all other runtimes.
 const OF_PYTHON: &str = "MCP_TOOLS_STRING";
 /// Variables with names that contain the name of an object. Each entry has the variable's form on the page, the text
 /// before the object's name, and the text after the object's name.
@@ -134,8 +133,9 @@ fn of_samples(layers: &[Layer], native: &[Arc<Policy>]) -> BTreeSet<MappedVariab
     all
 }
 
-/// Returns the field or setting from which a variable's value comes, as Markdown. `None` for variables of users and of
-/// registries.
+/// Returns the field or setting from which a variable's value comes, as Markdown.
+///
+/// `None` for variables of users and of registries.
 fn place(variable: &MappedVariable) -> Option<String> {
     let MappedVariable { kind, name, origin } = variable;
     let is_of_registry = kind == "MCPServer" && origin == "spec.params" && name != OF_PYTHON;

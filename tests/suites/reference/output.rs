@@ -1,4 +1,4 @@
-//! Writes the JSON Schemas for the machine-readable output of verbs into `docs/reference/output`.
+//! Writes the JSON Schemas for the machine-readable output of commands into `docs/reference/output`.
 
 use std::{fs, path::Path};
 

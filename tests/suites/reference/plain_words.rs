@@ -58,8 +58,9 @@ fn weight(sentence: &str) -> usize {
     words.len().saturating_sub(LONGEST) + 10 * (usize::from(opens) + old)
 }
 
-/// Returns the text of a line of a page. Returns `None` if the line is not prose but a table, a heading or a comment:
-/// such a line ends a paragraph.
+/// Returns the text of a line of a page.
+///
+/// Returns `None` if the line is not prose but a table, a heading or a comment: such a line ends a paragraph.
 fn prose(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let item = line.strip_prefix("- ").unwrap_or(line);

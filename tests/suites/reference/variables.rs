@@ -37,8 +37,7 @@ pub(crate) fn check() {
     assert!(unset.is_empty(), "the page has rows for variables that no policy sets: {unset:?}");
 }
 
-/// Returns the table of all variables, with the fields and settings from which their values come, and the images that
-/// read them.
+/// Returns the table of all variables, with the origins of their values, and the images that read them.
 fn generated(set: &BTreeSet<Row>, mapped: &BTreeMap<Row, BTreeSet<String>>) -> String {
     let reads = reads();
     let row = |row: &Row| {

@@ -20,8 +20,9 @@ use crate::node::{LOOK, Pod};
 const SETTINGS: [&str; 4] =
     ["--set", "modelapi.proxyConfig.withoutMasterKey=true", "--set", "agent.memory.userIdentity=true"];
 
-/// The maximum time until all objects of a test are ready. The time is long because all processes of a test start at
-/// the same time.
+/// The maximum time until all objects of a test are ready.
+///
+/// The time is long because all processes of a test start at the same time.
 const PATIENCE: Duration = Duration::from_mins(10);
 
 /// The cluster, with its operator and its node.

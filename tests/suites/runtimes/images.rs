@@ -46,8 +46,7 @@ impl Image {
         image.with_context(|| format!("the node has no program for the image {name}"))
     }
 
-    /// Returns two folders: one with the executables of the program's environment, and one with executables that
-    /// replace missing ones.
+    /// Returns the folder with the program's executables, and the folder with executables that replace missing ones.
     pub(crate) fn programs(&self) -> [PathBuf; 2] {
         [installed().join(self.environment).join("bin"), of_tests().join("images/bin")]
     }

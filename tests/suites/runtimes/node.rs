@@ -220,8 +220,9 @@ fn of_image(image: &Image, folder: &Path) -> Result<BTreeMap<String, String>> {
 }
 
 impl Pod {
-    /// Returns the path of the file for a port of the container. The file contains the port of this machine on which
-    /// the process listens instead.
+    /// Returns the path of the file for a port of the container.
+    ///
+    /// The file contains the port of this machine on which the process listens instead.
     pub(crate) fn file_of_port(&self, port: u16) -> PathBuf {
         self.folder.join("ports").join(port.to_string())
     }

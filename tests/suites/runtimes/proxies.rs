@@ -79,8 +79,9 @@ fn proxies(case: &Case) -> Vec<(Value, Vec<Value>, Value)> {
     proxies
 }
 
-/// Returns Secrets and ConfigMaps with keys of providers, for the references in a Deployment. The recorded cases do not
-/// contain these objects.
+/// Returns Secrets and ConfigMaps with keys of providers, for the references in a Deployment.
+///
+/// The recorded cases do not contain these objects.
 fn keys(deployment: &Value) -> Vec<Value> {
     let variables = list(&deployment["spec"]["template"]["spec"]["containers"][0]["env"]).iter();
     let references = variables.flat_map(|variable| {

@@ -54,8 +54,9 @@ fn provider() -> Vec<Value> {
     ]
 }
 
-/// Returns the prepared answers of the model of the Agent `lead`. With them, the Agent calls a tool for a sum and a
-/// tool for a price, runs code that calls a tool, asks its peer, saves a fact, searches for facts, and answers.
+/// Returns the prepared answers of the model of the Agent `lead`. With these answers, the Agent calls a tool for a sum
+/// and a tool for a price, and runs code that calls a tool. It also asks its peer, saves a fact, searches for facts,
+/// and answers.
 fn turns_of_lead() -> String {
     let call =
         |name: &str, arguments: Value| json!({"tool_calls": [{"name": name, "arguments": arguments}]}).to_string();

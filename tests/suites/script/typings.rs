@@ -14,8 +14,9 @@ const GLOBALS: &str = include_str!("globals.d.ts");
 
 struct Typings {
     contract: Contract,
-    /// The names of the records that scripts return and never receive. In these records, scripts may omit fields that
-    /// have a default.
+    /// The names of the records that scripts return and never receive.
+    ///
+    /// In these records, scripts may omit fields that have a default.
     written: BTreeSet<String>,
 }
 

@@ -86,7 +86,7 @@ def check_patch(patch, root):
             wrong.add(f"{root}.{at}", _NO_LIST)
             continue
         for number, item in enumerate(env):
-            # An item with a directive of the merge is not a variable.
+            # An item with the directive `$patch` is not a variable.
             if not isinstance(item, dict) or "$patch" not in item:
                 _variable(item, f"{root}.{at}[{number}]", wrong)
     wrong.refuse()

@@ -154,15 +154,15 @@ impl SecuritySettings {
         self.is_on() && !self.users.issuer.is_empty()
     }
 
-    /// Returns the path of the setting because of which a MemoryStore accepts only requests of an Agent with an
-    /// identity: `path` if that setting is true (`own`), or else the path of the setting that turns protection on.
-    /// Returns `None` if both are off.
+    /// Returns the path of the setting that makes a MemoryStore accept only requests of identified Agents. If the
+    /// setting at `path` is true (`own`), returns `path`. Otherwise returns the path of the setting that turns
+    /// protection on, or `None` if protection is off.
     pub fn requires_agent(&self, own: bool, path: &'static str) -> Option<&'static str> {
         if own { Some(path) } else { self.is_on().then(|| self.origin()) }
     }
 
-    /// Like [`Self::requires_agent`], but for the setting because of which a MemoryStore accepts only requests for an
-    /// identified user.
+    /// Like [`Self::requires_agent`], but for the setting that makes a MemoryStore accept only requests for identified
+    /// users.
     pub fn requires_user(&self, own: bool, path: &'static str) -> Option<&'static str> {
         if own { Some(path) } else { self.has_users().then_some("settings.security.users.issuer") }
     }

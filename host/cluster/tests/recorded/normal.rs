@@ -1,5 +1,4 @@
-//! Returns the method of each recorded request, and removes random differences from answers, so that tests can compare
-//! them.
+//! Returns the method of each recorded request, and removes random differences between answers.
 //!
 //! The tests of the embedded cluster use this file. `tests/suites/manifests`, which records the answers again, uses it
 //! too.

@@ -25,8 +25,8 @@ impl FairQueue {
         self.waiting.insert(key.namespace.clone(), VecDeque::from([key]));
     }
 
-    /// Removes and returns the next key. Passes over a namespace if the function `may` returns false for it. Drops keys
-    /// for which the function `counts` returns false.
+    /// Removes and returns the next key. Skips a namespace if the function `may` returns false for it. Drops keys for
+    /// which the function `counts` returns false.
     pub(super) fn pop(
         &mut self,
         may: impl Fn(&str) -> bool,

@@ -122,10 +122,10 @@ fn metadata_list(
     changed.iter().flat_map(|name| state.concerned(&handle.spec, name, &Difference::unknown())).collect()
 }
 
-/// Records the error of a watch, or `None` when the watch works again. If the API server refused the watch before the
-/// first list, this refusal stays in effect during an outage of the server, because a restart of the server gives the
-/// operator no rights. Cached objects stay readable during an outage, and during the first minute of refusals. Metrics
-/// and readiness report the error at once.
+/// Records the error of a watch, or `None` when the watch works again. The API server may have refused the watch before
+/// the first list. This refusal stays in effect during an outage of the server, because a restart of the server gives
+/// the operator no rights. Cached objects stay readable during an outage, and during the first minute of refusals.
+/// Metrics and readiness report the error at once.
 pub(super) fn set_trouble(state: &mut State, handle: &Handle, broken: Option<&WatchError>) -> Wakes {
     state.changes += 1;
     let Some(slot) = state.slot(handle) else { return Wakes::new() };

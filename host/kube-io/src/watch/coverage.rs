@@ -123,8 +123,9 @@ impl Coverage {
         exact.or_else(|| self.primaries.keys().find(|of| of.kind == owner.kind && of.group() == owner.group()))
     }
 
-    /// Returns how the operator watches a type. A guarded type can have two entries: one for children and one for
-    /// needs.
+    /// Returns how the operator watches a type.
+    ///
+    /// A guarded type can have two entries: one for children and one for needs.
     pub(super) fn manners(&self, of: &ResourceType) -> Vec<Manner> {
         let read = self.is_read(of);
         if self.is_primary(of) || (read && !is_guarded(of)) {

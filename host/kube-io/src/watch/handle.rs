@@ -354,8 +354,9 @@ impl Watch {
         ForeignWatch::new(Arc::clone(&self.0), of, what)
     }
 
-    /// Announces a write of a child: until the guard is dropped, the watch does not wake the owner in the child's
-    /// manifest for this write.
+    /// Announces a write of a child.
+    ///
+    /// Until the guard is dropped, the watch does not wake the owner in the child's manifest for this write.
     pub fn writing(&self, child: &Value) -> WriteGuard<'_> {
         WriteGuard::new(&self.0, child)
     }

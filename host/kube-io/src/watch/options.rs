@@ -17,11 +17,11 @@ pub struct WatchOptions {
     /// The operator's own namespace. The watch follows needs by name in this namespace, even if the namespace is
     /// outside the scope.
     pub home: String,
-    /// Whether the operator watches Secrets. Of each needed Secret, it stores the key names and a digest of the
-    /// content.
+    /// Whether the operator watches Secrets.
+    ///
+    /// Of each needed Secret, it stores the key names and a digest of the content.
     pub secrets: bool,
-    /// The secret key for the digests of Secrets. No other program has this key, so no other program can compute the
-    /// digests.
+    /// The secret key for the digests of Secrets. Without the key, no program can compute the digests.
     pub digest_key: Vec<u8>,
     /// Whether the watch requests streaming lists. If the server does not support them, the watch uses ordinary lists.
     pub streaming_lists: bool,
@@ -36,8 +36,7 @@ pub struct WatchOptions {
     pub backoff: Backoff,
     /// Maximum number of objects in a page of a list.
     pub page: u32,
-    /// Maximum number of bytes of a page. If a page is longer, the operator requests its objects again in several
-    /// smaller pages.
+    /// Maximum number of bytes of a page. The operator requests the objects of a longer page again in smaller pages.
     pub page_bytes: usize,
     /// Maximum number of separate watches in a namespace. The number applies separately to ConfigMaps that are needed
     /// by name, to ConfigMap selectors, and to Secrets. Above this number, one watch on metadata replaces the separate

@@ -112,8 +112,10 @@ fn extract(state: &State, of: &ResourceType, select: &Select) -> Extract {
     Extract { labels, essence: state.coverage.is_primary(of), shared: *select == Select::Own, form: StoredForm::Whole }
 }
 
-/// Drops the objects of a watch. Returns the dropped objects of claimed kinds, so that the caller wakes them: from now
-/// on, lookups treat them as deleted.
+/// Drops the objects of a watch.
+///
+/// Returns the dropped objects of claimed kinds, so that the caller wakes them: from now on, lookups treat them as
+/// deleted.
 fn drop_slot(state: &mut State, spec: &Spec) -> Wakes {
     let Some(slot) = state.slots.remove(spec) else { return Wakes::new() };
     let mut wakes = Wakes::new();

@@ -1,5 +1,4 @@
-//! Decodes an object from the server. Leaves the object's managed fields as text, because most callers do not need
-//! them.
+//! Decodes an object from the server. Leaves the managed fields as text, because most callers do not need them.
 
 use std::fmt;
 

@@ -34,8 +34,7 @@ pub(super) struct Shared {
     pub(super) rediscover: Notify,
     /// Whether the operator watches CustomResourceDefinitions. If it does, discovery need not poll.
     pub(super) definitions_watched: AtomicBool,
-    /// Whether the API server has answered the first list of the CustomResourceDefinitions, with a list or with a
-    /// refusal.
+    /// Whether the API server has answered the first list of the CustomResourceDefinitions, or has refused it.
     pub(super) definitions_answered: AtomicBool,
 }
 

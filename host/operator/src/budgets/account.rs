@@ -29,8 +29,9 @@ pub(super) struct Account {
     turns: BTreeMap<String, Instant>,
     /// The latest turn.
     last_turn: Option<Instant>,
-    /// The revisions whose objects wait, each with the latest turn of its objects. The key is `None` for a policy of
-    /// the process.
+    /// The revisions whose objects wait, each with the latest turn of its objects.
+    ///
+    /// The key is `None` for a policy of the process.
     waiting_for: BTreeMap<Option<Arc<str>>, Instant>,
 }
 
@@ -47,8 +48,9 @@ impl Account {
         }
     }
 
-    /// Decides whether the pass over the object with this name may begin. If not, gives the object a turn, or keeps the
-    /// turn that it has.
+    /// Decides whether the pass over the object with this name may begin.
+    ///
+    /// If not, gives the object a turn, or keeps its turn.
     pub(super) fn begin<'a>(
         &mut self,
         name: &str,

@@ -65,8 +65,9 @@ impl Budgets {
         Self { limits, accounts: Mutex::default() }
     }
 
-    /// Asks whether a pass may begin. `answering` are the revisions of the policies that answer. It contains `None` for
-    /// a policy of the process, which has no revision.
+    /// Asks whether a pass may begin.
+    ///
+    /// `answering` contains the revisions of the policies that answer, and `None` for a policy of the process.
     pub(crate) fn begin<'a>(
         &self,
         key: &ObjectKey,

@@ -179,8 +179,9 @@ impl Answers {
         self.pins.retain(|(place, _)| place.as_deref() != Some(namespace));
     }
 
-    /// Takes over the equal entries and the emitted types of `before`. If no entry changed, also takes over
-    /// `before.since`.
+    /// Takes over the equal entries and the emitted types of `before`.
+    ///
+    /// If no entry changed, also takes over `before.since`.
     pub(super) fn keep(&mut self, before: &Self) {
         self.share(before);
         self.emitted.extend(before.emitted.iter().cloned());

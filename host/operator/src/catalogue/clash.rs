@@ -1,5 +1,6 @@
-//! Finds conflicts. If two packages with the same precedence claim the same place, the package with the earlier claim
-//! serves.
+//! Finds conflicts.
+//!
+//! If two packages with the same precedence claim the same place, the package with the earlier claim serves.
 
 use kaos_policy::{
     code::World,

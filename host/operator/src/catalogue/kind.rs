@@ -205,8 +205,9 @@ impl Kind {
         requested(self) == requested(other)
     }
 
-    /// Returns texts that identify the policies, their settings and their behaviour. Every process returns the same
-    /// texts.
+    /// Returns texts that identify the policies, their settings and their behaviour.
+    ///
+    /// Every process returns the same texts.
     pub(super) fn identity(&self) -> Vec<String> {
         let members = self.members.iter().map(|member| {
             let Member { policy, revision, on_refusal, .. } = &**member;
@@ -282,9 +283,10 @@ impl Kind {
         members.chain(self.tunings.iter().map(|tuning| Some(&tuning.revision)))
     }
 
-    /// Returns the fallback for an object whose policy fails. `failed` is this policy. Leaves out the newest revision
-    /// that can be the cause and is not in `tried`, and uses the predecessor of this revision instead. Returns `None`
-    /// if `tried` contains every revision that can be the cause.
+    /// Returns the fallback for an object on which the policy `failed` fails. The cause can be the revision of this
+    /// policy, or a revision with settings for it. The fallback does not use the newest of these revisions that is not
+    /// in `tried`, but the predecessor of this revision, if there is one. Returns `None` if `tried` contains every
+    /// revision that can be the cause.
     pub fn without(&self, failed: &PolicyId, tried: &[Arc<str>]) -> Option<Fallback> {
         let mut fallbacks = lock(&self.fallbacks);
         let make = || {

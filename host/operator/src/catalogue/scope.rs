@@ -7,8 +7,9 @@ use kaos_policy::settings::Origin;
 /// The scope of a policy or of settings. The variants are in the order of precedence, weakest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
-    /// The whole cluster, for a policy that the process loaded at startup, or for a default policy of another version
-    /// of the operator.
+    /// The whole cluster, for a policy that the process loaded at startup.
+    ///
+    /// Also for a default policy of another version of the operator.
     Process,
     /// The whole cluster.
     Cluster,

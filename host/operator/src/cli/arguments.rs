@@ -1,9 +1,9 @@
-//! Arguments that many verbs share, and their parsers.
+//! Arguments that many commands share, and their parsers.
 
 use clap::ValueEnum;
 use kaos_policy::names::{is_label, is_subdomain};
 
-/// The output format of a verb.
+/// The output format of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum OutputFormat {
     /// For people

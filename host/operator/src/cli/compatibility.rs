@@ -9,8 +9,8 @@ use crate::presets::{Preset, PresetError};
 #[derive(Debug, Clone, Args)]
 pub(super) struct Compatibility {
     /// Preset with the defaults for all settings that the user does not set: kaos-0.1, kaos-0.8, or a file. The chart
-    /// and install.yaml pass kaos-0.8. Without a preset, the policies' own defaults apply, which equal kaos-0.1. So if
-    /// you change a default in a policy, no preset hides the change
+    /// and install.yaml start the operator with kaos-0.8. Without a preset, the policies' own defaults apply, which
+    /// equal kaos-0.1. So if you change a default in a policy, no preset hides the change
     #[arg(long, value_name = "PRESET|FILE")]
     compatibility: Option<String>,
 }

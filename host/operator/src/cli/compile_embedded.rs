@@ -1,5 +1,5 @@
 //! `compile-embedded`: compiles the default policies and the script engine between the two steps of the image build. In
-//! the built image, the verb checks that this program contains the compiled code.
+//! the built image, the command checks that this program contains the compiled code.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use crate::embedded::{DEFAULTS, script_engine};
 /// Arguments of `compile-embedded`.
 #[derive(Debug, Args)]
 pub(super) struct CompileEmbedded {
-    /// Folder to write the code to, for a build with `KAOS_EMBEDDED_CODE`; without a folder, the verb prints which
+    /// Folder to write the code to, for a build with `KAOS_EMBEDDED_CODE`; without a folder, the command prints which
     /// policies are already compiled
     folder: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! Connects a verb to its cluster.
+//! Connects a command to its cluster.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{
     server::is_newer,
 };
 
-/// Time limit for one request of a verb.
+/// Time limit for one request of a command.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Flags that name a cluster.

@@ -1,4 +1,4 @@
-//! Flags for the operator's limits on grants. `run` enforces the limits; other verbs use the limits to predict what
+//! Flags for the operator's limits on grants. `run` enforces the limits; other commands use the limits to predict what
 //! `run` would do.
 
 use std::{collections::BTreeSet, fmt::Display};

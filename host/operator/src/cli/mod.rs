@@ -1,4 +1,4 @@
-//! The command line, with one file for each verb.
+//! The command line, with one file for each command.
 
 mod arguments;
 mod compatibility;
@@ -97,13 +97,13 @@ enum Verb {
     CompileEmbedded(compile_embedded::CompileEmbedded),
     /// Work on a policy
     Policy(policy::Policy),
-    /// Print the script with which a shell completes verbs, flags, namespaces, objects and policies
+    /// Print the script with which a shell completes commands, flags, namespaces, objects and policies
     #[cfg(feature = "completion")]
     Completion(completion::Completion),
 }
 
 impl Cli {
-    /// Parses the command line and runs the verb.
+    /// Parses the command line and runs the command.
     pub fn main() -> ExitCode {
         let command = || Program::called().named(without_empty(Self::command()));
         #[cfg(feature = "completion")]
@@ -118,7 +118,7 @@ impl Cli {
         };
         // Ignores an error, because there is no other channel on which to report it.
         let _told = error.print();
-        // For these verbs, exit code 2 means that there are changes or findings.
+        // For these commands, exit code 2 means that there are changes or findings.
         let of_policy = |verb| std::env::args_os().skip(1).take(2).eq(["policy", verb]);
         let plans = of_policy("plan")
             || of_policy("replay")
@@ -130,8 +130,8 @@ impl Cli {
         }
     }
 
-    /// Runs the verb. Exit codes: 0 = success; 1 = the answer is no; 2 = the verb could not answer. Some verbs report
-    /// changes or findings with exit code 2: these verbs exit with 1 if they could not answer.
+    /// Runs the command. Exit codes: 0 = success; 1 = the answer is no; 2 = the command could not answer. Some commands
+    /// report changes or findings with exit code 2: these commands exit with 1 if they could not answer.
     pub fn run(self) -> ExitCode {
         let Self { verb } = self;
         let mut out = Output::stdout();

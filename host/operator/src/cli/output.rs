@@ -1,4 +1,4 @@
-//! Standard output and standard error of the verbs.
+//! Standard output and standard error of the commands.
 
 use std::{
     fmt::Display,
@@ -51,7 +51,7 @@ fn write_json(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
 }
 
 /// A writer for output that a reader can close early, such as `| head`. After the reader has closed the output, the
-/// writer drops the rest, and the verb's exit code does not change. The writer reports any other write error once.
+/// writer drops the rest, and the command's exit code does not change. The writer reports any other write error once.
 #[derive(Debug)]
 pub(super) struct Heard<W> {
     inner: W,
@@ -69,8 +69,9 @@ impl<W> Heard<W> {
         self.ended
     }
 
-    /// Returns the result `tried` of a write. If the write failed because the reader closed the output, returns
-    /// `unheard`.
+    /// Returns the result `tried` of a write.
+    ///
+    /// If the write failed because the reader closed the output, returns `unheard`.
     fn heard<T>(&mut self, tried: io::Result<T>, unheard: T) -> io::Result<T> {
         let error = match tried {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => error,

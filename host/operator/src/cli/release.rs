@@ -27,11 +27,11 @@ use crate::{
     watch::Scope,
 };
 
-/// The time for which the Lease of this verb stays valid after its last renewal. This time is long enough for the
+/// The time for which the Lease of this command stays valid after its last renewal. This time is long enough for the
 /// operator's pods to end. A newly installed operator waits at most this long.
 const HELD: Duration = Duration::from_secs(30);
 
-/// Holder of the Lease during the release. All runs of this verb can use the same name, because this verb never
+/// Holder of the Lease during the release. All runs of this command can use the same name, because this command never
 /// reconciles.
 const HOLDER: &str = "kaos-operator-release";
 
@@ -39,11 +39,12 @@ const HOLDER: &str = "kaos-operator-release";
 #[derive(Debug, Args)]
 #[command(
     after_help = "Also deletes the records of policies whose ConfigMap was deleted. With --namespaces and without \
-                  --for-good, the verb deletes only the records of policies from these namespaces. With --keep-lease, \
-                  or if an object was not released, the verb keeps all records. If the user can read no object of a \
-                  namespace, for example because the namespace was deleted, the verb prints a warning and skips the \
-                  namespace; this is not a failure. Exit codes: 0 = the finalizers are removed from all objects that \
-                  the user can read; 1 = some objects could not be released; 2 = the cluster cannot be reached."
+                  --for-good, the command deletes only the records of policies from these namespaces. With \
+                  --keep-lease, or if an object was not released, the command keeps all records. If the user can \
+                  read no object of a namespace, for example because the namespace was deleted, the command prints a \
+                  warning and skips the namespace; this is not a failure. Exit codes: 0 = the finalizers are removed \
+                  from all objects that the user can read; 1 = some objects could not be released; 2 = the \
+                  cluster cannot be reached."
 )]
 pub(super) struct Release {
     #[command(flatten)]
@@ -151,8 +152,8 @@ fn failures(events: &[Event]) -> usize {
     events.iter().filter(|event| matches!(event, Event::Failed { .. })).count()
 }
 
-/// Takes the Lease, so that a running operator stops writing. If the verb cannot take the Lease, it prints a warning,
-/// and the release continues.
+/// Takes the Lease, so that a running operator stops writing. If the command cannot take the Lease, it prints a
+/// warning, and the release continues.
 async fn stop_writers(client: &Client, namespace: &str) {
     match take_over(client.clone(), namespace, HOLDER, HELD).await {
         Ok(None) => complain(
@@ -164,7 +165,7 @@ async fn stop_writers(client: &Client, namespace: &str) {
         Ok(Some(before)) => {
             let (holder, seconds) = (if before.is_empty() { "nobody" } else { &before }, HELD.as_secs());
             let what = format_args!(
-                "Lease {namespace}/{LEASE} from {holder}: no operator writes until {seconds} s after this verb ends"
+                "Lease {namespace}/{LEASE} from {holder}: no operator writes until {seconds} s after this command ends"
             );
             complain("took", what);
         }

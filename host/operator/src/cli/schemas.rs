@@ -1,4 +1,4 @@
-//! The schemas of the output that verbs print for programs. `docs/reference/output` publishes the schemas.
+//! The schemas of the output that commands print for programs. `docs/reference/output` publishes the schemas.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::{
     policy::RevisionAnswer,
 };
 
-/// Returns the schemas, each with the name of its verb.
+/// Returns the schemas, each with the name of its command.
 pub fn output_schemas() -> Vec<(&'static str, Value)> {
     vec![
         ("events", of::<Vec<EventAnswer>>()),

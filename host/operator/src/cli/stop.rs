@@ -1,4 +1,4 @@
-//! Waits until the user stops a verb.
+//! Waits until the user stops a command.
 
 use std::io;
 

@@ -49,8 +49,9 @@ pub(super) fn smallest(exam: &Exam<'_>, case: Case, problem: Problem) -> Result<
     }
 }
 
-/// Returns the problem if the case still violates the property, and if the object violates no more rules of its CRD
-/// than the original object.
+/// Returns the problem if the case still violates the property.
+///
+/// Returns `None` if the object violates more rules of its CRD than the original object.
 fn failing(
     exam: &Exam<'_>,
     case: &Case,

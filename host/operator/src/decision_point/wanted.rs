@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// The kind of the AuthorizationPolicy.
 pub(crate) const KIND: &str = "AuthorizationPolicy";
-/// The Service of the release's decision point.
+/// The name of the Service of the decision point that the chart installs.
 pub(super) const SERVICE: &str = "kaos-pdp";
 /// The API version and the kind of the `ReferenceGrants`.
 pub(super) const REFERENCE_GRANT: (&str, &str) = ("gateway.networking.k8s.io/v1beta1", "ReferenceGrant");

@@ -30,8 +30,10 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    /// Adds the secret values within a value. `secrecy` is the secrecy of this value. `depth` is the number of texts
-    /// that contain the value, such as JSON in YAML.
+    /// Adds the secret values within a value.
+    ///
+    /// `secrecy` is the secrecy of this value. `depth` is the number of texts that contain the value, such as JSON in
+    /// YAML.
     pub(super) fn walk(&mut self, value: &Value, secrecy: Secrecy, is_variable: bool, depth: usize) {
         match value {
             Value::String(text) => {

@@ -44,8 +44,9 @@ impl Hints {
     }
 }
 
-/// Returns whether a text can name a secret value. The check is quick, so it can also return true for a text without a
-/// secret value.
+/// Returns whether a text can name a secret value.
+///
+/// The check is quick, so it can also return true for a text without a secret value.
 pub(super) fn may_name_a_secret(text: &str) -> bool {
     SECRETS.may_be_in(text)
 }

@@ -11,8 +11,10 @@ pub enum PassResult {
     Skipped,
     /// The pass wrote a child or the status.
     Changed,
-    /// The object waits: for a needed object, for a plan gate, for the deletion of a child, or for a child's name that
-    /// an object of another owner has.
+    /// The object waits, for example for a needed object or a plan gate.
+    ///
+    /// It can also wait for its policy, for the deletion of a child, or for a child's name that an object of another
+    /// owner has.
     Waiting,
     /// The object's kind has used up its budget in the object's namespace.
     OverBudget,

@@ -1,5 +1,5 @@
-//! Binds the policies of snapshots to their settings. All verbs of the command line use this code, so they agree on
-//! which policy answers for which object.
+//! Binds the policies of snapshots to their settings. All commands use this code, so they agree on which policy
+//! answers for which object.
 
 use std::{
     collections::{BTreeSet, HashMap},

@@ -38,8 +38,8 @@ pub(super) fn cover_policies(context: &Context, policies: &[Arc<Policy>], left_o
 }
 
 /// Covers the types that the active policies claim. If no policy answers for a kind in `before` any more, the watch
-/// still covers this kind, so that the status of its old and new objects reports the missing policy. A policy for
-/// another version of the kind also answers for the kind, because both versions have the same objects.
+/// still covers this kind. So the status of its old and new objects reports the missing policy. A policy for another
+/// version of the kind also answers for the kind, because both versions have the same objects.
 fn cover_keeping(context: &Context, left_out: &LeftOut, before: &Coverage) {
     if let Some(snapshot) = context.runner.catalogue.load() {
         let mut coverage = coverage(&snapshot, left_out);

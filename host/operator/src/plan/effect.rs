@@ -37,8 +37,9 @@ const EXAMPLES: usize = 3;
 #[derive(Debug, Default)]
 pub struct Effect {
     objects: BTreeMap<Reference, Contribution>,
-    /// The known paths. A contribution contains only the indexes of its paths, because many objects change in the same
-    /// way.
+    /// The known paths.
+    ///
+    /// A contribution contains only the indexes of its paths, because many objects change in the same way.
     paths: Vec<(PathKey, Examples)>,
     indexes: BTreeMap<PathKey, usize>,
     frozen: Vec<FrozenPath>,
@@ -368,8 +369,7 @@ fn place(object: &Reference) -> String {
     object.namespace.as_ref().map_or_else(|| object.name.clone(), |namespace| format!("{namespace}/{}", object.name))
 }
 
-/// Returns whether the value is a number that masking may replace: another field may contain the same number as a
-/// secret.
+/// Returns whether masking may replace this value: it is a number, and another field may have it as a secret.
 fn is_maskable(value: &Value) -> bool {
     value.as_number().is_some_and(masking::can_be_secret)
 }

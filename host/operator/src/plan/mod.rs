@@ -1,6 +1,6 @@
 //! Compares the results of two sets of policies for each object.
 //!
-//! Both sides render the same objects, in the same way as the verb `render`. The caller gathers the objects and
+//! Both sides render the same objects, in the same way as the command `render`. The caller gathers the objects and
 //! displays the differences.
 //!
 //! | module | content |

@@ -190,7 +190,7 @@ fn an_effect_masks_the_examples_of_any_order_and_counts_as_a_plan_does() {
     };
     for order in [[0, 1, 2, 3, 4, 5, 6, 7], [7, 6, 5, 4, 3, 2, 1, 0], [3, 7, 0, 5, 1, 6, 2, 4]] {
         let (mut effect, mut whole) = (Effect::default(), Effect::default());
-        // At the end, add the first objects again: the effect removes their examples, and adds them anew.
+        // At the end, add the first objects again: the effect removes their examples, and adds them again.
         for number in order.into_iter().chain([0, 1]) {
             let object = object(number);
             let difference = unmasked(&object, &sides(), [None, None], &around);

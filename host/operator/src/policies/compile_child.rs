@@ -1,4 +1,4 @@
-//! The name of the verb that runs as a compile child.
+//! The name of the command that runs as a compile child.
 
-/// The verb of the command line that compiles a component in a child process.
+/// The command of `kaos-operator` that compiles a component in a child process.
 pub(crate) const COMPILE_CHILD: &str = "compile-child";

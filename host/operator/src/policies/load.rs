@@ -86,7 +86,8 @@ impl Loader {
         Self { size, ..self }
     }
 
-    /// Accepts components of all size classes, for verbs that do not predict whether an operator accepts a component.
+    /// Accepts components of all size classes, for commands that do not predict whether an operator accepts a
+    /// component.
     #[must_use]
     pub fn accepting_all(self) -> Self {
         self.accepting(SizeClass::Large)
@@ -187,7 +188,8 @@ impl Loader {
                 Ok(program) => {
                     let arguments = vec![COMPILE_CHILD.into()];
                     let limits = CompileLimits::of_this_container().up_to(self.size);
-                    // A verb of the command line only waits for the child, so the child gets the priority of the verb.
+                    // A command such as `render` only waits for the child, so the child gets the priority of the
+                    // command.
                     let limits = if self.in_children { limits } else { limits.awaited() };
                     Box::new(ChildCompiler::new(program, arguments, limits, self.clock))
                 }

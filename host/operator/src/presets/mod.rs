@@ -2,8 +2,8 @@
 //!
 //! A preset is a file of settings, with a section for each policy. A preset is weaker than all other settings layers
 //! except the policies' own defaults. The chart writes the chosen preset into the ConfigMap [`COMPATIBILITY`], and the
-//! operator's pods mount this ConfigMap. The binary also embeds the preset files, so that verbs can use them without a
-//! cluster. `deploy/generate` copies the files into the chart.
+//! operator's pods mount this ConfigMap. The binary also embeds the preset files, so that commands can use them without
+//! a cluster. `deploy/generate` copies the files into the chart.
 
 use std::path::Path;
 

@@ -69,8 +69,9 @@ pub(crate) struct CachePreviewer {
 struct RunningPreview {
     context: Arc<Context>,
     proposal: Arc<Proposal>,
-    /// Kinds for which the candidate reads a type that no active policy reads, each with this type. The watch does not
-    /// keep objects of this type.
+    /// Kinds for which the candidate reads a type that no active policy reads, each with this type.
+    ///
+    /// The watch does not keep objects of this type.
     unread: Arc<BTreeMap<ResourceType, ResourceType>>,
     effect: Arc<Mutex<Effect>>,
 }

@@ -22,8 +22,8 @@ use crate::trace::step;
 
 /// Runs dry runs of the plan's writes. Returns the child that the API server refuses, and the refusal. If the dry run
 /// fails for another reason, the operator does not know whether the server accepts the plan. Sends no dry run for a
-/// policy that the process loaded at startup, for an object whose pin matches no policy, for a plan that waits at a
-/// plan gate, and for a plan that already passed its dry run.
+/// policy that the process loaded at startup, or for an object whose pin matches no policy. Also sends none for a plan
+/// that waits at a plan gate or already passed its dry run.
 pub(crate) async fn rehearse(
     access: &Access,
     subject: &Subject<'_>,

@@ -36,8 +36,10 @@ pub(crate) struct Prepared {
     pub(crate) stopped: Option<Stopped>,
 }
 
-/// Prepares a plan. If the pass must end without executing an answer, returns an error that contains its result and the
-/// time of the next pass.
+/// Prepares a plan.
+///
+/// If the pass must end without executing an answer, returns an error that contains its result and the time of the next
+/// pass.
 pub(crate) async fn prepare(
     runner: &PolicyRunner,
     access: &Access,

@@ -14,8 +14,8 @@
 //! | which objects the operator sees | the options, the served types, what the lookup refuses |
 //! | the form in which the API server stores a manifest | nothing: a proof needs children exactly as planned |
 //!
-//! A pass makes no proof after a fallback, a pin without a policy, a retry, a wait, a write, a child that outlives its
-//! owner, or an error of a watch.
+//! A pass makes no proof after a fallback, a retry, a wait, a write or an error of a watch. It also makes no proof for
+//! a pin without a policy, or for a child that outlives its owner.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -40,9 +40,9 @@ struct Masker {
 type Find<'a> = &'a dyn Fn(&LayerInputs) -> Option<Arc<Policy>>;
 
 /// Masks the secret values of a case: the values of fields and variables with secret names, and these values wherever
-/// they appear. `find` returns a policy if this program has it. If the program has all policies, the answer becomes the
-/// answer for the masked inputs. The id also becomes the id of the masked inputs, so that a reader cannot use the id to
-/// test guesses of a masked value.
+/// they appear. `find` returns a policy if this program has it. If the program has all policies of the case, it runs
+/// them with the masked inputs, and their answer replaces the recorded answer. The id of the case becomes the id of the
+/// masked inputs, so that a reader cannot use the id to test guesses of a masked value.
 #[must_use]
 pub fn masked(mut case: Case, find: Find<'_>) -> Case {
     let mut masker = Masker::new(&case, &case.answer.verdict);

@@ -1,5 +1,4 @@
-//! Tests that `render` refuses the objects that an API server refuses. The message names the field or setting to
-//! correct.
+//! Tests that `render` refuses the objects that an API server refuses, and names the field or setting to correct.
 
 use super::{Folder, LLM, READY, render, writer};
 

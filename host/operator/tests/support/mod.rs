@@ -89,7 +89,7 @@ pub(crate) fn ignores(signal: u32) -> bool {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
 }
 
-/// Checks the JSON that a verb of the command line printed against the verb's published schema.
+/// Checks the JSON that a command printed against the command's published schema.
 pub(crate) fn fits(verb: &str, answer: &serde_json::Value) {
     let path = format!("{}/../../docs/reference/output/{verb}.schema.json", env!("CARGO_MANIFEST_DIR"));
     let schema: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();

@@ -1,5 +1,4 @@
-//! A cluster for tests of those verbs of the command line that need a cluster. The tests write the operator's records
-//! themselves.
+//! A cluster for tests of those commands that need a cluster. The tests write the operator's records themselves.
 // Each test executable uses only a part of this file.
 #![allow(dead_code)]
 
@@ -52,17 +51,17 @@ impl Stage {
         Self { cluster, server, folder, kubeconfig }
     }
 
-    /// Runs a verb of `policy` while the cluster keeps running.
+    /// Runs a command of `policy` while the cluster keeps running.
     pub(crate) async fn policy(&self, arguments: &[&str]) -> Ran {
         self.ask(&[&["policy"], arguments].concat()).await
     }
 
-    /// Runs a verb while the cluster keeps running.
+    /// Runs a command while the cluster keeps running.
     pub(crate) async fn ask(&self, arguments: &[&str]) -> Ran {
         self.ask_with(&self.kubeconfig, arguments).await
     }
 
-    /// Runs a verb as another user.
+    /// Runs a command as another user.
     pub(crate) async fn ask_as(&self, user: &str, arguments: &[&str]) -> Ran {
         self.ask_with(&self.kubeconfig_of(user), arguments).await
     }

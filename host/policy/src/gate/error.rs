@@ -91,8 +91,8 @@ pub enum LoadError {
         /// The failure.
         failure: Failure,
     },
-    /// The policy fails on a sample, but a newer API server might accept the plan. The API server did not report its
-    /// version.
+    /// The policy fails on a sample, perhaps only because the plan has a field of a newer API server. The gate cannot
+    /// find out, because the API server did not report its version.
     #[error("{error}; a newer API server may accept this, but the version of this API server is unknown: {why}")]
     Unanswered {
         /// The failure.

@@ -54,8 +54,10 @@ impl PassInputs {
         Some(rendered.map(|rendered| Repeated { renderer, rendered, unknown: lookup.unknown.into_inner() }))
     }
 
-    /// Returns the recorded object. If the host ever applied a plan for this object, adds `status.appliedGeneration`,
-    /// the only field of the status that a pass reads.
+    /// Returns the recorded object.
+    ///
+    /// If the host ever applied a plan for this object, adds `status.appliedGeneration`, the only field of the status
+    /// that a pass reads.
     fn whole_object(&self) -> Value {
         let mut object = self.object.clone();
         if let Some(fields) = object.as_object_mut().filter(|_| self.applied) {

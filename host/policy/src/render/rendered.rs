@@ -147,8 +147,7 @@ impl Rendered {
         self.is_whole
     }
 
-    /// Marks this result as computed in this pass: the memo returned it, but a policy computed it earlier in the same
-    /// pass.
+    /// Marks this result as computed in this pass: the memo returned it, but a policy computed it in the same pass.
     pub fn answered_before(&mut self) {
         self.recalled = false;
     }

@@ -1,5 +1,5 @@
-//! Removes the values of a Secret before a policy sees the Secret, and keeps the keys. Policies must not see the values
-//! even in a Secret of their own plan, because another client may have written them.
+//! Removes the values of a Secret before a policy sees the Secret, and keeps the keys. A Secret from the policy's own
+//! plan is no exception, because another client may have added values to this Secret.
 
 use serde_json::Value;
 

@@ -46,9 +46,11 @@ fn options_within(bytes: usize) -> ValidationOptions<'static> {
 }
 
 impl Patterns {
-    /// Measures the patterns. Refuses a schema with too many patterns, or with a pattern that is too long or too large.
-    /// A pattern that does not compile even without a size limit may be invalid, or plain data in a field with the
-    /// keyword's name. Accepts such a pattern, because the validator decides about it later.
+    /// Measures the patterns. Refuses a schema with too many patterns, with patterns whose texts are too long, or with
+    /// patterns that are too large together.
+    ///
+    /// Accepts a text that does not compile within the largest size limit, because this text may be no pattern: a
+    /// default or an example can contain a field `pattern`. If the text is a pattern, the validator refuses it later.
     pub(super) fn of(root: &Value) -> Result<Self, SchemaError> {
         let (mut found, mut count) = (BTreeMap::new(), 0);
         collect(root, &mut Vec::new(), &mut |path, text| {

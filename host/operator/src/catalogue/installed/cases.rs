@@ -36,8 +36,7 @@ pub(crate) struct Misfit {
     pub(crate) error: LoadError,
     /// The settings that cause the error.
     pub(crate) cause: Origin,
-    /// Whether the error ends when the running rollouts end, because the settings fit the policies that are being
-    /// rolled out.
+    /// Whether the error ends with the running rollouts: the settings fit the policies that are being rolled out.
     pub(crate) is_before: bool,
 }
 

@@ -24,8 +24,7 @@ pub struct CodeShare {
     pub tenants: usize,
 }
 
-/// The sizes of the compiled code that the operator already has in memory, without the code of the policy that it is
-/// about to add.
+/// The sizes of the compiled code in memory, without the code of the policy that the operator is about to add.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CodeSum {
     /// The bytes of compiled code in the namespace of the policy.

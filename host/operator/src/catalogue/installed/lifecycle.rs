@@ -159,7 +159,7 @@ pub(super) struct Lifecycle {
     counted: BTreeSet<String>,
     /// The record that could not be deleted in the last attempt.
     stuck: Option<String>,
-    /// What this process remembers between two looks at the objects of each open rollout.
+    /// The facts that this process remembers between two looks at the objects of each open rollout.
     rollouts: BTreeMap<String, rollout::RolloutLooks>,
 }
 
@@ -332,8 +332,8 @@ impl Lifecycle {
 
     /// Returns whether the policies of the process can serve without the records. A cluster without installed policies
     /// does not need the PolicyRevision CRD. With this CRD, another version of the operator may have recorded other
-    /// default policies, so the default policies wait for the records. The exception is an operator that must not read
-    /// the records and whose default policies serve at once.
+    /// default policies, so the default policies wait for the records. The exception is an operator that has no right
+    /// to read the records, and whose default policies serve at once.
     fn needs_no_records(&self) -> bool {
         let can_serve = self.defaults.serve_at_once() && self.records.are_forbidden();
         self.defaults.are_none() || self.records.are_unserved() || can_serve

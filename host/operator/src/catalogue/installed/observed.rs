@@ -31,8 +31,9 @@ pub(super) const NOTHING_TO_COMPARE: &str = "NothingToCompare";
 /// The reason of a pause because the users of the harmed objects can have caused the harm.
 pub(super) const FEW_HARMED: &str = "FewHarmed";
 
-/// The reasons for pauses that usually last until a person acts, although the operator also ends them when the reason
-/// is gone. All other pauses are expected to end by themselves.
+/// The reasons for pauses that usually last until a person acts.
+///
+/// The operator also ends these pauses when the reason is gone. All other pauses are expected to end by themselves.
 const ASKS_FOR_PERSON: [&str; 4] = [PAUSED_BY_PERSON, PREDECESSOR_MISSING, FEW_HARMED, NOTHING_TO_COMPARE];
 
 /// Adds the conditions and the observed generation to a status. Keeps the time of a condition that does not change.

@@ -14,6 +14,5 @@ pub(super) const ATTEMPTS: i64 = 3;
 /// The delay before the operator retries a step that failed for a reason that only a user can remove.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
-/// The delays between attempts to load a policy. They are long, because an attempt can keep a processor busy for
-/// minutes.
+/// The long delays between attempts to load a policy. An attempt can keep a processor busy for minutes.
 pub(super) const LOAD_BACKOFF: Backoff = Backoff { first: LOOK_AGAIN, max: Duration::from_hours(1) };

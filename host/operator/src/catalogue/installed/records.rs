@@ -67,8 +67,9 @@ pub(super) const MANAGER: &str = "kaos-operator-policies";
 /// A PolicyRevision.
 pub(crate) type Revision = Object<PolicyRevisionSpec, PolicyRevisionStatus>;
 
-/// The PolicyRevisions: the operator's own copy, with the content that it wrote last, and the watch on the objects in
-/// the cluster.
+/// The PolicyRevisions: the operator's own copy, and the watch on the objects in the cluster.
+///
+/// The copy has the content that the operator wrote last.
 pub(super) struct Records {
     api: Api<Revision>,
     seen: Store<Revision>,

@@ -23,8 +23,9 @@ use crate::rbac::{Duties, Rule, claimed, rules};
 const NAMED: usize = 16;
 /// The maximum number of concurrent questions for one policy: one question for each namespace.
 const AT_ONCE: usize = 8;
-/// The namespace for a question about all namespaces. No namespace has this name, so the answer contains only RBAC
-/// rules that apply in every namespace.
+/// The namespace for a question about all namespaces.
+///
+/// No namespace has this name, so the answer contains only RBAC rules that apply in every namespace.
 const EVERYWHERE: &str = "*";
 
 /// Rights that a policy needs in one namespace, or in all namespaces.

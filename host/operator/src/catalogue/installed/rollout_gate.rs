@@ -50,8 +50,9 @@ impl EffectLimits {
         frozen
     }
 
-    /// Returns the limits as text. The operator compares the effect of a held package with the limits again if this
-    /// text changes.
+    /// Returns the limits as text.
+    ///
+    /// The operator compares the effect of a held package with the limits again if this text changes.
     pub(super) fn text(&self) -> String {
         json!({"operator": self.operator, "packages": self.packages}).to_string()
     }

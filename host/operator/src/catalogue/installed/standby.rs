@@ -32,8 +32,7 @@ const CROWD: Duration = Duration::from_secs(1);
 /// A package that the standby loads, or could not load.
 struct Loaded {
     package: Digest,
-    /// `None` if the policy could not be loaded. The lifecycle later finds out why the load failed, and records the
-    /// reason.
+    /// `None` if the policy could not be loaded. The lifecycle later finds out why, and records the reason.
     policy: Option<Arc<Policy>>,
 }
 

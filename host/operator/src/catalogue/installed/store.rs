@@ -14,8 +14,9 @@ use crate::package::{self, Package};
 /// the package.
 pub(super) const LABEL: &str = "kaos.tools/policy-revision";
 
-/// The error if a ConfigMap that does not belong to the revision already has a name that the stored bytes need. The
-/// value is this name.
+/// The error if a name for the stored bytes is taken. The value is this name.
+///
+/// A ConfigMap that does not belong to the revision has the name.
 #[derive(Debug)]
 pub(super) struct Taken(pub(super) String);
 

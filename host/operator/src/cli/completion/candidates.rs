@@ -1,5 +1,5 @@
-//! Reads completion candidates from the cluster. If the cluster does not answer within a short time, the verb offers no
-//! candidates.
+//! Reads completion candidates from the cluster. If the cluster does not answer within a short time, the command offers
+//! no candidates.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -1,4 +1,4 @@
-//! `completion`: prints the script with which a shell completes verbs, flags, namespaces, objects and policies. The
+//! `completion`: prints the script with which a shell completes commands, flags, namespaces, objects and policies. The
 //! script runs the program for each completion, and the program asks the cluster.
 
 mod candidates;

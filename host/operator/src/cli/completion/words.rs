@@ -17,8 +17,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Reads the flags from the words of the command line. Ignores the last word, because the user is still typing this
-    /// word.
+    /// Reads the flags from the words of the command line. Ignores the last word, which the user is still typing.
     pub(super) fn of(words: &[OsString]) -> Self {
         let complete = words.split_last().map_or(&[][..], |(_, before)| before);
         let texts: Vec<_> = complete.iter().map(|word| word.to_string_lossy()).collect();

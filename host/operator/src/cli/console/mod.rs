@@ -66,7 +66,7 @@ pub(super) struct Console {
 }
 
 impl Console {
-    /// Serves the page until the user interrupts the verb.
+    /// Serves the page until the user interrupts the command.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { port, no_browser, namespaces, access } = self;
         let (connection, operator) = access.split();
@@ -128,7 +128,7 @@ impl ServedConsole {
     }
 }
 
-/// Listens on 127.0.0.1 and on ::1, or only on 127.0.0.1 if the machine has no IPv6 loopback address. For port 0, the
+/// Listens on 127.0.0.1 and on `::1`, or only on 127.0.0.1 if the machine has no IPv6 loopback address. For port 0, the
 /// system chooses the port.
 async fn listen(asked: u16) -> anyhow::Result<(Vec<TcpListener>, u16)> {
     let remedy =

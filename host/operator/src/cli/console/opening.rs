@@ -50,8 +50,7 @@ impl OpeningFile {
         self.0.join("open.html")
     }
 
-    /// Opens the file in the user's browser. Returns false if the machine has no screen, or no program that opens
-    /// files.
+    /// Opens the file in the user's browser. Returns false without a screen or a program that opens files.
     pub(super) fn open(&self) -> bool {
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let has_screen = cfg!(target_os = "macos") || ["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(is_set);

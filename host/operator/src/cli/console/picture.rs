@@ -20,8 +20,9 @@ pub(super) struct Layout {
     pub(super) height: i32,
 }
 
-/// Places `count` objects. An edge `(user, used)` contains the positions of two objects: the object `user` uses the
-/// object `used`.
+/// Places `count` objects.
+///
+/// An edge `(user, used)` contains the positions of two objects: the object `user` uses the object `used`.
 pub(super) fn layout(count: usize, edges: &[(usize, usize)]) -> Layout {
     let columns = columns(count, edges);
     let mut rows: Vec<Vec<usize>> = vec![Vec::new(); columns.iter().max().map_or(0, |last| last + 1)];

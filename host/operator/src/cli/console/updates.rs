@@ -48,7 +48,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// A page with objects that the console does not watch, such as pods and Events, is built again after this time.
 const REFRESH: Duration = Duration::from_secs(15);
 
-/// A page that a browser follows.
+/// A page that is open in a browser, and the updates that the server must still send to this browser.
 struct FollowedPage {
     model: Arc<Model>,
     base: Arc<str>,

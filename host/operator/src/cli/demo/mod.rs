@@ -1,5 +1,5 @@
-//! `demo`: shows the operator on a laptop. The verb starts an embedded cluster and the operator, waits until a sample
-//! is ready, and then changes the policies while the operator runs.
+//! `demo`: shows the operator on a laptop. The command starts an embedded cluster and the operator, waits until a
+//! sample is ready, and then changes the policies while the operator runs.
 
 mod answers;
 mod changes;

@@ -1,4 +1,4 @@
-//! The output formats of verbs that print objects, as `kubectl -o` names them.
+//! The output formats of commands that print objects, as `kubectl -o` names them.
 
 mod jsonpath;
 
@@ -74,7 +74,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// Parses the flag `-o`. `without` lists the formats that a verb does not have.
+/// Parses the flag `-o`. `without` lists the formats that a command does not have.
 #[derive(Debug, Clone)]
 pub(super) struct FormatParser {
     without: &'static [&'static str],

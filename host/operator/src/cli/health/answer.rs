@@ -1,4 +1,4 @@
-//! The answers of the verbs for programs. `docs/reference/output` publishes their schemas.
+//! The answers that the commands print for programs. `docs/reference/output` publishes their schemas.
 
 use serde::Serialize;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Waits until the objects of a verb may have changed.
+//! Waits until the objects that a command shows may have changed.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -17,12 +17,12 @@ use kube::{
 use super::super::output::complain;
 use crate::{discovery, error_text::with_causes};
 
-/// After a change, the verb waits until no further change comes for this time, because changes often come in groups.
+/// After a change, the command waits until no further change comes for this time, because changes often come in groups.
 const QUIET: Duration = Duration::from_millis(300);
 
 type Watched = Result<Event<PartialObjectMeta<DynamicObject>>, watcher::Error>;
 
-/// The watches of a verb.
+/// The watches of a command.
 pub(super) struct ObjectChanges {
     watches: BoxStream<'static, (String, Watched)>,
     told: BTreeSet<String>,

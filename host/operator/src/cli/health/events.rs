@@ -23,7 +23,7 @@ use crate::{input::Identity, timestamps::parsed};
 /// Arguments of `events`.
 #[derive(Debug, Args)]
 #[command(after_help = "Kubernetes keeps Events for an hour, unless the cluster is set up otherwise. Exit codes: 0 = \
-                        success; 2 = the verb could not answer.")]
+                        success; 2 = the command could not answer.")]
 pub(in crate::cli) struct Events {
     /// The object, such as agent/writer
     #[arg(value_name = "KIND/NAME", value_parser = object_word)]

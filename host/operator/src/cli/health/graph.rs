@@ -25,18 +25,18 @@ pub(super) struct Use {
     pub(super) reference: Reference,
     /// Whether the need is optional: the policy gives a full answer even if the object does not exist.
     pub(super) optional: bool,
-    /// Whether the object exists, if the verb could find that out.
+    /// Whether the object exists, if the command could find that out.
     pub(super) sight: UseSight,
 }
 
-/// Whether a used object exists, if a verb could find that out.
+/// Whether a used object exists, if a command could find that out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum UseSight {
     /// The object exists.
     There(Identity),
     /// The object does not exist.
     Absent,
-    /// The verb did not read the object: the user lacks the right, or the cluster does not serve the type, or the
+    /// The command did not read the object: the user lacks the right, or the cluster does not serve the type, or the
     /// object is a Secret.
     NotRead,
 }
@@ -53,7 +53,7 @@ pub(super) struct Graph {
 
 impl Graph {
     /// Connects objects. `is_claimed` returns whether a policy answers for an object. `is_denied` returns whether the
-    /// user lacks the right to read a target. `is_hidden` returns whether the verb could not read the objects of a
+    /// user lacks the right to read a target. `is_hidden` returns whether the command could not read the objects of a
     /// type.
     pub(super) fn new(
         documents: Vec<Document>,
@@ -164,7 +164,7 @@ impl Graph {
         found
     }
 
-    /// Returns the volume claims that a pod mounts and that the verb read.
+    /// Returns the volume claims that a pod mounts and that the command read.
     pub(super) fn claims(&self, pod: &Identity) -> impl Iterator<Item = &Document> {
         let claims = pod::claims(self.object(pod), pod.namespace.as_deref());
         claims.filter_map(move |claim| Some(&self.documents[*self.positions.get(&Identity::from(&claim))?]))

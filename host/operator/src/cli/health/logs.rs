@@ -31,8 +31,8 @@ use crate::{error_text::with_causes, input::Identity};
 #[derive(Debug, Args)]
 #[command(
     after_help = "If there are several containers, each line starts with its pod and container. -f follows the pods \
-                  that exist when the verb starts. Exit codes: 0 = success; 1 = no container has a log; 2 = the verb \
-                  could not answer."
+                  that exist when the command starts. Exit codes: 0 = success; 1 = no container has a log; 2 = the \
+                  command could not answer."
 )]
 pub(in crate::cli) struct Logs {
     /// The object, such as agent/writer

@@ -1,9 +1,9 @@
-//! The verbs that show the state of objects in a cluster, with the user's kubeconfig and rights.
+//! The commands that show the state of objects in a cluster, with the user's kubeconfig and rights.
 //!
 //! | module | content |
 //! |---|---|
-//! | `status`, `tree`, `why`, `events`, `logs` | the verbs |
-//! | `place` | the verbs' flags for the cluster and the namespaces |
+//! | `status`, `tree`, `why`, `events`, `logs` | the commands |
+//! | `place` | the commands' flags for the cluster and the namespaces |
 //! | `read`, `rights` | reads the objects, and names missing rights |
 //! | `graph` | the objects with their connections |
 //! | `object_health`, `state`, `pod` | the state of one object in a line |

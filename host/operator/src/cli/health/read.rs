@@ -1,5 +1,5 @@
-//! Reads the objects that a verb shows, with the rights of the user. These are the objects for which policies answer,
-//! the objects that they use, and the children and pods of all these objects. `graph` connects the objects.
+//! Reads the objects that a command shows, with the rights of the user. These are the objects for which policies
+//! answer, the objects that they use, and the children and pods of all these objects. `graph` connects the objects.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -53,8 +53,8 @@ pub(super) struct StateReader {
 }
 
 impl StateReader {
-    /// Creates a reader without objects. Reads which policies serve, because the policies decide which kinds the verb
-    /// shows and which objects an object uses.
+    /// Creates a reader without objects. Reads which policies serve, because the policies decide which kinds the
+    /// command shows and which objects an object uses.
     pub(super) async fn start(client: Client, operator: OperatorFacts) -> anyhow::Result<Self> {
         let snapshot = serving(&client, &operator).await?;
         Ok(Self::with(Gathered::new(client.clone()), client, operator.cluster, snapshot))
@@ -259,8 +259,7 @@ impl StateReader {
         Ok(())
     }
 
-    /// Reads the pods of a workload, the `ReplicaSets` between the workload and the pods, and the volume claims of the
-    /// pods.
+    /// Reads the pods of a workload, the `ReplicaSets` between them, and the volume claims of the pods.
     #[cfg(feature = "console")]
     pub(super) async fn pods_of(&mut self, workload: &Value) -> anyhow::Result<()> {
         let selected = workload["spec"]["selector"]["matchLabels"].as_object().into_iter().flatten();

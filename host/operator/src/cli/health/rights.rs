@@ -1,4 +1,4 @@
-//! The rights that the user lacks. A verb names each missing right once, and shows the objects that it could read.
+//! The rights that the user lacks. A command names each missing right once, and shows the objects that it could read.
 
 use kaos_policy::contract::ResourceType;
 use serde::Serialize;

@@ -34,7 +34,7 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(
     after_help = "Prints the objects that are not ready; -o wide prints all objects. Exit codes: 0 = all objects are \
-                  ready; 1 = an object is not ready; 2 = the verb could not answer."
+                  ready; 1 = an object is not ready; 2 = the command could not answer."
 )]
 pub(in crate::cli) struct Status {
     /// A kind, such as agents, or an object, such as agent/writer; default: every kind for which a policy answers
@@ -44,7 +44,7 @@ pub(in crate::cli) struct Status {
     access: ClusterFlags,
     #[command(flatten)]
     namespaces: NamespacesFlag,
-    /// Print each change until the verb is interrupted
+    /// Print each change until the command is interrupted
     #[arg(short, long)]
     watch: bool,
     /// Format of the output

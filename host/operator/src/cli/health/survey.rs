@@ -1,4 +1,4 @@
-//! The answers of the verbs, for the console. The console has most objects from its watches. A survey sends requests
+//! The answers of the commands, for the console. The console has most objects from its watches. A survey sends requests
 //! only for the other objects, such as pods, volume claims, ConfigMaps and Events.
 
 use std::{collections::BTreeSet, sync::Arc};

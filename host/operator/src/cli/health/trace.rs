@@ -109,8 +109,9 @@ impl Tracer<'_> {
         steps.pop();
     }
 
-    /// Follows an object for which a policy answers. Adds the causes in other objects to `found`. Returns the cause to
-    /// report if there are none.
+    /// Follows an object for which a policy answers.
+    ///
+    /// Adds the causes in other objects to `found`. Returns the cause to report if there are none.
     fn of_claimed(
         &self,
         of: &Identity,

@@ -22,7 +22,7 @@ use crate::input::Identity;
 
 /// Arguments of `why`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 = the object is ready; 1 = the object is not ready; 2 = the verb could not \
+#[command(after_help = "Exit codes: 0 = the object is ready; 1 = the object is not ready; 2 = the command could not \
                         answer.")]
 pub(in crate::cli) struct Why {
     /// The object, such as agent/writer

@@ -1,4 +1,4 @@
-//! Simulates how the operator chooses the policy for each object. The verbs predict the operator's choice with this
+//! Simulates how the operator chooses the policy for each object. The commands predict the operator's choice with this
 //! simulation.
 
 use std::{
@@ -190,8 +190,9 @@ impl PolicySet {
         Some(unfit.told_of(&new.entry(&self.home).content).1)
     }
 
-    /// Converts all revisions to the operator's own type. Returns these revisions, and the names of the revisions that
-    /// serve.
+    /// Converts all revisions to the operator's own type.
+    ///
+    /// Returns these revisions, and the names of the revisions that serve.
     fn revisions(&self) -> (RevisionSet, BTreeSet<String>) {
         let entry = |shipped: &Shipped| (shipped.revision.to_string(), shipped.entry(&self.home));
         let entries: BTreeMap<String, AdmittedRevision> = self.shipped.iter().chain(&self.before).map(entry).collect();

@@ -26,9 +26,10 @@ use crate::{
 /// Arguments of `policy check`.
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// The component; the verb also reads a policy.yaml in the same directory
+    /// The component; the command also reads a policy.yaml in the same directory
     file: PathBuf,
-    /// Files with the CRDs of the policy's kinds and of other custom kinds in its plans; the verb has the CRDs of KAOS
+    /// Files with the CRDs of the policy's kinds and of other custom kinds in its plans; the command has the CRDs of
+    /// KAOS
     #[arg(long, value_name = "FILE")]
     crds: Vec<String>,
     /// Format of the output

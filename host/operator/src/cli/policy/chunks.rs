@@ -17,7 +17,7 @@ use crate::package::{CHUNK, INDEX_ANNOTATION, LABEL, chunk_names};
 /// because a push writes the chunks first and the index last.
 const PUSHED: Duration = Duration::from_mins(10);
 
-/// A chunk in the version that the verb read.
+/// A chunk in the version that the command read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chunk {
     pub(super) name: String,
@@ -36,7 +36,7 @@ pub(super) enum Fate {
     Gone,
     /// The index exists again and lists the chunk.
     Listed,
-    /// The chunk changed after the verb read it.
+    /// The chunk changed after the command read it.
     Changed,
 }
 
@@ -77,7 +77,7 @@ pub(super) async fn left_over(client: &Client, namespace: &str, now: Timestamp) 
     Ok(left)
 }
 
-/// Deletes a chunk. Keeps the chunk if it changed after the verb read it. Also keeps the chunk if the index lists it
+/// Deletes a chunk. Keeps the chunk if it changed after the command read it. Also keeps the chunk if the index lists it
 /// again: after a new push of the same component, the chunks have the same names. No other index can use the chunk.
 pub(super) async fn remove(client: &Client, namespace: &str, index: &str, chunk: &Chunk) -> anyhow::Result<Fate> {
     let Chunk { name, uid, resource_version, .. } = chunk;
@@ -102,7 +102,7 @@ pub(super) async fn remove(client: &Client, namespace: &str, index: &str, chunk:
 
 /// The chunks that an index lists now.
 enum Listed {
-    /// The verb cannot read the list in the index, so it treats every chunk as listed.
+    /// The command cannot read the list in the index, so it treats every chunk as listed.
     All,
     These(Vec<String>),
 }

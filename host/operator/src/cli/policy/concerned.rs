@@ -40,8 +40,8 @@ pub(super) struct Concerned {
 }
 
 impl Concerned {
-    /// Records the objects whose children already differ from the plan. Call this before the verb installs the package.
-    /// `home` is the operator's namespace, and `all` contains the revisions of this operator.
+    /// Records the objects whose children already differ from the plan. Call this before the command installs the
+    /// package. `home` is the operator's namespace, and `all` contains the revisions of this operator.
     pub(super) async fn of(client: Client, package: &Package, home: &str, all: &[Revision]) -> anyhow::Result<Self> {
         let namespaces = match package.namespace.as_str() {
             namespace if namespace == home => package.file.scope.namespaces.clone(),

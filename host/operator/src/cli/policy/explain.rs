@@ -163,7 +163,7 @@ pub(super) fn shown(target: &Target) -> String {
     }
 }
 
-/// All facts about one object that the verb prints.
+/// All facts about one object that the command prints.
 pub(super) struct ExplainedObject {
     pub(super) object: Value,
     pub(super) entry: Arc<Entry>,

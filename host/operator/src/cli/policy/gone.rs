@@ -28,7 +28,7 @@ pub(in crate::cli) async fn forget_gone(
     let sources: BTreeSet<&PolicySource> = all.iter().map(|revision| &revision.spec.source).collect();
     let mut there = BTreeSet::new();
     for source in sources {
-        // Treat a source outside the scope as existing, so that the verb keeps the source's revisions and their
+        // Treat a source outside the scope as existing, so that the command keeps the source's revisions and their
         // predecessors.
         if !meant.holds(&source.namespace) || revisions.is_there(source).await? {
             there.insert(source);
@@ -36,7 +36,7 @@ pub(in crate::cli) async fn forget_gone(
     }
     let mut forgotten = Vec::new();
     for revision in gone(&all, |source| there.contains(source)) {
-        // Keep a record that changed after the verb read it, because another client still uses the record.
+        // Keep a record that changed after the command read it, because another client still uses the record.
         if dry_run || revisions.remove(revision).await? {
             forgotten.push(name(revision).to_owned());
         }

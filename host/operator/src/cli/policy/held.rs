@@ -22,7 +22,7 @@ use crate::{
     policies::{Candidate, ComponentOrigin, Loaded, Loader},
 };
 
-/// The simulated operator. The verbs compute how this operator would activate packages.
+/// The simulated operator. The commands compute how this operator would activate packages.
 pub(in crate::cli) struct Beside<'a> {
     /// The loader for components.
     pub(in crate::cli) loader: &'a Loader,

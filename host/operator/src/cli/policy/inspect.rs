@@ -30,7 +30,7 @@ pub(super) struct Inspect {
 }
 
 impl Inspect {
-    /// Prints the facts that the verb reads from the file's bytes, and the description that the policy returns. The
+    /// Prints the facts that the command reads from the file's bytes, and the description that the policy returns. The
     /// description comes from the gate, because the earlier steps of the gate make the call safe. If a step of the gate
     /// fails, also prints the error.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {

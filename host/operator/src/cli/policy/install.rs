@@ -54,7 +54,7 @@ impl Installer {
     /// Fails if the package in the existing ConfigMap of this name applies in other namespaces than the new package.
     pub(super) async fn refuse_move(&self, packed: &Packed) -> anyhow::Result<()> {
         let name = name(&packed.index);
-        // If the verb cannot read the package in the ConfigMap, no policy in it serves. So the write cannot stop a
+        // If the command cannot read the package in the ConfigMap, no policy in it serves. So the write cannot stop a
         // policy.
         let Some(there) = self.there(name).await?.and_then(|there| policy_file(&there).ok()) else { return Ok(()) };
         let Some((from, to)) = moved(&there.scope, &policy_file(&packed.index)?.scope) else { return Ok(()) };

@@ -39,7 +39,7 @@ fn assert_hidden(text: &str, canary: &str, what: &str) {
     assert!(!shows(text, canary), "{what}: {canary}: {text}");
 }
 
-/// Checks every text that the verbs print or write about these passes.
+/// Checks every text that the commands print or write about these passes.
 fn check(benches: &[Bench; 2], rendered: &[Rendered; 2], kite: &Value, canary: &str, what: &str) {
     let case = benches[0].masked_case_of(&rendered[0]);
     let file = serde_json::to_string_pretty(&case).unwrap();

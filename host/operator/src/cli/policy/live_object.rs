@@ -21,7 +21,7 @@ use crate::{
 
 /// An object of a cluster, and the policies that serve there.
 pub(super) struct LiveObject {
-    /// The objects that the verb has read so far. The named object is one of them.
+    /// The objects that the command has read so far. The named object is one of them.
     pub(super) gathered: Gathered,
     pub(super) identity: Identity,
     pub(super) standing: PolicySet,

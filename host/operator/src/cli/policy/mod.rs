@@ -1,4 +1,4 @@
-//! `policy`: the verbs for writing, checking and installing policies, with one file for each verb.
+//! `policy`: the commands for writing, checking and installing policies, with one file for each command.
 
 mod answering;
 mod approve;
@@ -89,7 +89,7 @@ use output::Output;
 
 use crate::catalogue::installed::RolloutVerb;
 
-/// The verbs for policies.
+/// The commands for policies.
 #[derive(Debug, Args)]
 pub(super) struct Policy {
     #[command(subcommand)]
@@ -150,26 +150,26 @@ enum PolicyVerb {
     /// Run a test executable built for wasm32-wasip1; cargo's `runner` for policy tests
     #[cfg(feature = "authoring")]
     TestRunner(test_runner::TestRunner),
-    /// Create a project for a policy; this program was built without the verb
+    /// Create a project for a policy; this program was built without the command
     #[cfg(not(feature = "authoring"))]
     #[command(hide = true)]
     New(not_built_in::NotBuiltIn),
-    /// Print how a project differs from a default policy; this program was built without the verb
+    /// Print how a project differs from a default policy; this program was built without the command
     #[cfg(not(feature = "authoring"))]
     #[command(hide = true)]
     Diff(not_built_in::NotBuiltIn),
-    /// Convert a core module to a component; this program was built without the verb
+    /// Convert a core module to a component; this program was built without the command
     #[cfg(not(feature = "authoring"))]
     #[command(hide = true)]
     Build(not_built_in::NotBuiltIn),
-    /// Run a test executable; this program was built without the verb
+    /// Run a test executable; this program was built without the command
     #[cfg(not(feature = "authoring"))]
     #[command(hide = true)]
     TestRunner(not_built_in::NotBuiltIn),
 }
 
 impl Policy {
-    /// Runs the verb.
+    /// Runs the command.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { verb } = self;
         match verb {

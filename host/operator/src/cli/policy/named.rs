@@ -30,7 +30,8 @@ pub(super) struct NamedPackage {
 /// Arguments that distinguish packages with the same name.
 #[derive(Debug, Args)]
 pub(super) struct Only {
-    /// Namespace of the ConfigMap; default: the verb searches the operator's namespace first, then all other namespaces
+    /// Namespace of the ConfigMap; default: the command searches the operator's namespace first, then all other
+    /// namespaces
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
     /// Namespaces of the package; chooses among several ConfigMaps of one policy
@@ -54,8 +55,9 @@ pub(super) struct NamedRevision {
 /// Packages by their source ConfigMaps.
 pub(super) type Packages = BTreeMap<PolicySource, NamedPackage>;
 
-/// Returns the packages that the records describe. `all` contains the records, the oldest first. So the policy name
-/// comes from the newest record that has one.
+/// Returns the packages that the records describe.
+///
+/// `all` contains the records, the oldest first. So the policy name comes from the newest record that has one.
 pub(super) fn recorded(all: &[Revision]) -> Packages {
     let mut recorded = Packages::new();
     for revision in all {

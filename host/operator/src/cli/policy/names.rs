@@ -6,7 +6,7 @@ use kube::Client;
 
 use super::revisions::{Revisions, name, status};
 
-/// Names that a user may give to a verb of `policy`.
+/// Names that a user may give to a command of `policy`.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct InstalledNames {
     /// The names of policies, and of the ConfigMaps that contain them.

@@ -1,12 +1,12 @@
-//! Replaces the authors' verbs in a program that was built without these verbs. Instead of running an authors' verb,
-//! the program prints an error message that explains how to get the authors' verbs.
+//! Replaces the authors' commands in a program that was built without these commands. Instead of running an authors'
+//! command, the program prints an error message that explains how to get the authors' commands.
 
 use std::{ffi::OsString, process::ExitCode};
 
 use anyhow::bail;
 use clap::Args;
 
-/// The arguments of a verb that this build does not contain.
+/// The arguments of a command that this build does not contain.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(super) struct NotBuiltIn {
@@ -17,7 +17,7 @@ pub(super) struct NotBuiltIn {
 /// Returns an error with the remedy.
 pub(super) fn refuse() -> anyhow::Result<ExitCode> {
     bail!(
-        "this kaos-operator was built without the verbs for authors of policies: install it with these verbs: \
+        "this kaos-operator was built without the commands for authors of policies: install it with these commands: \
          cargo install --locked --path host/operator --features authoring"
     )
 }

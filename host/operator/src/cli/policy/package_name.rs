@@ -1,5 +1,5 @@
 //! The name of the ConfigMap of a package. `policy new` writes the name into the kustomization of a project. From then
-//! on, `kubectl apply -k` and the verbs that pack the policy take the name from the kustomization. So both write the
+//! on, `kubectl apply -k` and the commands that pack the policy take the name from the kustomization. So both write the
 //! same ConfigMap, also if the author changes the name.
 
 use std::path::{Path, PathBuf};

@@ -39,7 +39,7 @@ const STANDARD_OUTPUT: &str = "-";
 /// Arguments of `policy record`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The case contains no secret values: the verb masks them, and says whether the masks change the \
+    after_help = "The case contains no secret values: the command masks them, and says whether the masks change the \
                   answer. Exit codes: 0 = the case was written; 2 = the object or the decision does not exist, or the \
                   cluster cannot be reached."
 )]

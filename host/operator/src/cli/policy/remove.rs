@@ -39,8 +39,8 @@ const HELM: &str = "meta.helm.sh/release-name";
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 = the policy was removed, and the operator noticed; 1 = the operator did not notice in \
-                  time, or a record stays; 2 = there is nothing to remove, or the verb cannot find out which policies \
-                  would serve afterwards."
+                  time, or a record stays; 2 = there is nothing to remove, or the command cannot find out which \
+                  policies would serve afterwards."
 )]
 pub(super) struct Remove {
     /// ConfigMap of the policy, as NAME or NAMESPACE/NAME, or the name of the policy
@@ -53,7 +53,7 @@ pub(super) struct Remove {
     /// possible
     #[arg(long)]
     with_history: bool,
-    /// Print what the verb would remove and which policies would serve afterwards, and change nothing
+    /// Print what the command would remove and which policies would serve afterwards, and change nothing
     #[arg(long)]
     dry_run: bool,
     /// Seconds to wait until the operator notices the removal; 0 does not wait
@@ -168,7 +168,7 @@ impl Going {
         Ok(going)
     }
 
-    /// Prints the objects that the verb will delete, and the Helm release that would restore them.
+    /// Prints the objects that the command will delete, and the Helm release that would restore them.
     fn tell(&self, all: &[Revision], out: &mut Output) -> anyhow::Result<()> {
         let namespace = &self.source.namespace;
         if self.index.is_some() {
@@ -224,7 +224,7 @@ impl Going {
         let api: Api<ConfigMap> = Api::namespaced(client.clone(), &self.source.namespace);
         if let Some(index) = &self.index {
             let (uid, resource_version) = (index.metadata.uid.clone(), index.metadata.resource_version.clone());
-            // Fails if the ConfigMap changed after the verb read it: the author of the change may want to keep the
+            // Fails if the ConfigMap changed after the command read it: the author of the change may want to keep the
             // ConfigMap.
             let preconditions = Some(Preconditions { uid, resource_version });
             delete(&api, &self.source, DeleteParams { preconditions, ..DeleteParams::default() }).await?;

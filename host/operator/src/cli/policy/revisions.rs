@@ -1,4 +1,4 @@
-//! Reads PolicyRevisions for the verbs: the state of each installed package.
+//! Reads PolicyRevisions for the commands: the state of each installed package.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::{
 
 pub(super) use crate::catalogue::installed::Revision;
 
-/// Interval between two reads of a revision that a verb waits for.
+/// Interval between two reads of a revision that a command waits for.
 pub(super) const LOOK: Duration = Duration::from_millis(500);
 
 /// The number of attempts to delete a record while other clients change it.
@@ -90,7 +90,7 @@ impl Revisions {
     }
 
     /// Deletes a revision. After the deletion, Kubernetes also deletes the stored bytes. Returns whether the revision
-    /// is gone. A revision stays if another client changed it after the verb read it.
+    /// is gone. A revision stays if another client changed it after the command read it.
     pub(super) async fn remove(&self, revision: &Revision) -> anyhow::Result<bool> {
         let (uid, resource_version) = (revision.metadata.uid.clone(), revision.metadata.resource_version.clone());
         let preconditions = Some(Preconditions { uid, resource_version });
@@ -103,7 +103,7 @@ impl Revisions {
         }
     }
 
-    /// Deletes a revision that no longer serves, even if other clients changed it after the verb read it. If the
+    /// Deletes a revision that no longer serves, even if other clients changed it after the command read it. If the
     /// revision stays, returns the reason.
     pub(super) async fn forget(&self, revision: &Revision) -> anyhow::Result<Result<(), &'static str>> {
         for _ in 0..FORGETS {

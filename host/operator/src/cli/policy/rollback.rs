@@ -60,7 +60,8 @@ impl Rollback {
             let all = revisions.all().await?;
             let source = packaged(only.meant(&named, &home, &recorded(&all))?)?;
             let of_source: Vec<&Revision> = all.iter().filter(|revision| revision.spec.source == source).collect();
-            // With `--to`, the verb does not need the current content, so the user needs no right to read the content.
+            // With `--to`, the command does not need the current content, so the user needs no right to read the
+            // content.
             let holds = if to.is_some() { SourceContent::Nothing } else { held(&client, &of_source).await? };
             let target = target(&of_source, &holds, to.as_deref()).with_context(|| named.clone())?;
             let choose =

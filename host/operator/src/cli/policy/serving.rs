@@ -1,5 +1,5 @@
-//! Reads which policies serve, for verbs that show objects. If the user lacks the right to read the policies in the
-//! cluster, a verb uses the default policies.
+//! Reads which policies serve, for commands that show objects. If the user lacks the right to read the policies in the
+//! cluster, a command uses the default policies.
 
 use std::sync::Arc;
 

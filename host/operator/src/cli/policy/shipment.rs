@@ -1,5 +1,5 @@
 //! Reads and checks the package that the user wants to install: a component, packed ConfigMaps, or only settings. Every
-//! verb checks the package in the same way as the operator in a cluster.
+//! command checks the package in the same way as the operator in a cluster.
 
 use std::{
     collections::BTreeSet,

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::catalogue::installed::{self, ROLLOUT, ROLLOUT_BY, ROLLOUT_FOR, RolloutVerb, next_request};
 
-/// Arguments of the verbs that steer a rollout.
+/// Arguments of the commands that steer a rollout.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 = the operator handled the request; 1 = the time ran out; 2 = the named \
                         package has no rollout in progress, you lack the right to approve the package, or the cluster \

@@ -1,6 +1,6 @@
 //! `policy test-runner`: runs a test executable that was built for wasm32-wasip1.
 //!
-//! Cargo starts this verb for `cargo component test` (components) and for plain `cargo test --target wasm32-wasip1`
+//! Cargo starts this command for `cargo component test` (components) and for plain `cargo test --target wasm32-wasip1`
 //! (core modules). The executable can use WASI, and gets its arguments and the environment variables. The executable
 //! can read the files of its repository, so tests find their cases at the same paths as in a native run.
 

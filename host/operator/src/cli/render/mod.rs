@@ -52,7 +52,7 @@ pub(super) struct Render {
     #[arg(short = 'n', long, default_value = "default", value_parser = super::namespace)]
     namespace: String,
     /// Component of a policy, which replaces the default policy for the kinds that it claims; an overlay is added to
-    /// the default policy. The verb also reads a policy.yaml in the same directory
+    /// the default policy. The command also reads a policy.yaml in the same directory
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
     /// CRDs of further kinds
@@ -66,11 +66,11 @@ pub(super) struct Render {
     set: Vec<String>,
     #[command(flatten)]
     compatibility: Compatibility,
-    /// A type that policies read or optionally use; the verb assumes that the cluster does not serve this type
+    /// A type that policies read or optionally use; the command assumes that the cluster does not serve this type
     #[arg(long, value_name = "[GROUP/VERSION/]KIND")]
     unserved: Vec<String>,
-    /// A type that policies read; the verb assumes that the operator may not read this type. Needs of Secrets get this
-    /// answer from an operator that does not look at Secrets
+    /// A type that policies read; the command assumes that the operator may not read this type. Needs of Secrets get
+    /// this answer from an operator that does not look at Secrets
     #[arg(long, value_name = "[GROUP/VERSION/]KIND")]
     forbidden: Vec<String>,
     /// Format of the output; default: yaml, with --env a table

@@ -90,8 +90,8 @@ impl UpgradeTarget<'_> {
     }
 }
 
-/// Returns the finding about a type whose objects the verb could not read.
+/// Returns the finding about a type whose objects the command could not read.
 pub(super) fn open(of: &ResourceType, why: &str) -> UpgradeFinding {
-    let remedy = "run the verb as a user with the right to read these objects";
+    let remedy = "run the command as a user with the right to read these objects";
     UpgradeFinding::new(Sort::Open, of.to_string(), format!("cannot be read: {why}"), remedy)
 }

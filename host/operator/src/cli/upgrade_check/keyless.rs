@@ -19,7 +19,7 @@ use crate::{input::Document, offline::Entry};
 
 /// The container of a ModelAPI.
 const CONTAINER: &str = "model-api";
-/// The variable with the permission to run without a master key.
+/// The variable that permits LiteLLM to run without a master key.
 pub(super) const PERMISSION: &str = "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY";
 /// The variable with the master key.
 const KEY: &str = "LITELLM_MASTER_KEY";

@@ -1,4 +1,4 @@
-//! `upgrade-check`: prints the changes that an upgrade from KAOS's own operator would make. The verb only reads.
+//! `upgrade-check`: prints the changes that an upgrade from KAOS's own operator would make. The command only reads.
 
 mod check;
 mod gateway;
@@ -62,8 +62,8 @@ const FINDINGS: u8 = UNUSABLE;
 /// Arguments of `upgrade-check`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 = no pod is replaced and nothing is lost; 1 = the verb cannot check the upgrade; 2 = \
-                  there are findings other than notes."
+    after_help = "Exit codes: 0 = no pod is replaced and nothing is lost; 1 = the command cannot check the upgrade; \
+                  2 = there are findings other than notes."
 )]
 pub(super) struct UpgradeCheck {
     /// Values of the Helm release that will be upgraded, as `helm get values NAME -o yaml` prints them; the last file
@@ -100,7 +100,7 @@ pub(super) struct UpgradeCheck {
     grantable: GrantableFlags,
 }
 
-/// What the chart would choose from the values and the earlier release.
+/// The choices that the chart would make from the values and the earlier release.
 struct Chosen {
     values: Values,
     preset: Preset,
@@ -159,7 +159,7 @@ impl UpgradeCheck {
         let cluster = self.facts.clone().cluster();
         let flag = Compatibility::of(self.compatibility.clone());
         let home = cluster.operator_namespace.clone();
-        // Before the verb reads the cluster, only the values and the flag determine the preset.
+        // Before the command reads the cluster, only the values and the flag determine the preset.
         let known = Chosen::of(values.clone(), &[], &flag, &home)?;
         let findings = refused::findings(&known.values, &known.recorded, &home)?;
         match self.compared(&values, &flag, cluster) {

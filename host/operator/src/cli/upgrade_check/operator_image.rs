@@ -13,8 +13,9 @@ const OWN: &str = "policy-operator";
 /// The `appVersion` of the chart.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Returns whether a repository has the name of this operator's image. An image of this name is never the image of
-/// KAOS's operator.
+/// Returns whether a repository has the name of this operator's image.
+///
+/// An image of this name is never the image of KAOS's operator.
 pub(super) fn is_ours(repository: &str) -> bool {
     repository.rsplit('/').next() == Some(OWN)
 }

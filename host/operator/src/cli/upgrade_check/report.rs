@@ -25,7 +25,7 @@ pub(super) enum Sort {
     Rolls,
     /// An object is refused, or waits. The running children of the object do not change.
     Refused,
-    /// The effect is unknown, because the verb could not read the objects.
+    /// The effect is unknown, because the command could not read the objects.
     Open,
     /// For information only. The exit code ignores notes.
     Note,

@@ -10,13 +10,13 @@ use super::service_address;
 
 const TABLE: &str = include_str!("../../../../../deploy/helm/kaos-operator/files/variables.yaml");
 
-/// The variable that turns the decision point of the release on.
+/// The variable that turns on the decision point that the chart installs.
 pub(super) const SERVED: &str = "SECURITY_PDP_ENABLED";
-/// The variable with the address of a decision point of the user.
+/// The variable with the address of a decision point that the user runs.
 pub(super) const EXTERNAL: &str = "SECURITY_AGENT_AUTH_EXT_AUTHZ_URL";
-/// The variable with the time of the upgrade from KAOS's operator.
+/// The variable in which the chart records when this operator replaced KAOS's operator.
 pub(super) const TAKEOVER_TIME: &str = "TAKEOVER_TIME";
-/// The Service of the release's decision point.
+/// The name of the Service of the decision point that the chart installs.
 pub(super) const SERVICE: &str = "kaos-pdp";
 
 /// The operator's variables.
@@ -193,7 +193,8 @@ impl Row {
         (self.movable && is_moved) || self.unless.iter().any(is_replaced)
     }
 
-    /// Returns the text of this variable in the earlier release. Other variables can imply this text.
+    /// Returns the text of this variable in the earlier release. If the variable was not set, but a variable in
+    /// `implied_by` was set, returns the field `implied`.
     pub(super) fn before<'a>(&'a self, earlier: &'a Environment) -> &'a str {
         let own = text(earlier, &self.variable);
         let is_implied = || self.implied_by.iter().any(|other| !text(earlier, other).is_empty());

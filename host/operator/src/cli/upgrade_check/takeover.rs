@@ -23,8 +23,8 @@ const RIGHTS: &str = "rbac.create";
 /// The time of the takeover.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Takeover {
-    /// The time that the chart records. Empty if the preset's own time is enough. If the chart would record the time of
-    /// the upgrade itself, this is the earliest time with the same effect.
+    /// The time that the chart records. Empty if the preset's own time is enough. If the chart records the time of
+    /// Helm's clock, this field has the earliest time that keeps the pods of the same proxies.
     pub(super) time: String,
     /// Why the chart stops, or records another time than before.
     pub(super) finding: Option<UpgradeFinding>,
@@ -118,7 +118,7 @@ fn later(recorded: &str, late: Option<Late>, since: &str) -> Takeover {
 }
 
 /// Returns the earliest time with which all proxies without the permission keep their pods. A proxy that has the
-/// permission from an earlier release of this operator keeps its pods only with the permission: if there are such
+/// permission from an earlier release of this operator keeps its pods only with the permission. If there are such
 /// proxies, returns the creation time of the oldest. Ignores proxies from before the preset's own time, because their
 /// pods stay in any case.
 fn found(proxies: &[Proxy<'_>], since: &str, is_of_go: bool) -> String {

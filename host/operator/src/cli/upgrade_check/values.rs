@@ -252,8 +252,9 @@ impl Values {
         self.rows.iter().filter(is_set_by_value).filter_map(of).collect()
     }
 
-    /// Returns the variables of the ConfigMap: the variables that come from values, and the entries of `extraConfig`.
-    /// The entries override the other variables.
+    /// Returns the variables of the ConfigMap.
+    ///
+    /// They come from values, and from the entries of `extraConfig`, which override the others.
     pub(super) fn environment(&self, home: &str) -> Environment {
         let mut environment = self.variables(home);
         let entries = self.at("extraConfig").as_object().into_iter().flatten();

@@ -35,7 +35,7 @@ pub(crate) fn handover(watch: &Watch, now: Timestamp, leaving: &[Seen], plan: &[
     let workloads = plan.iter().filter(|manifest| pod_template(manifest).is_some());
     workloads.map(Reference::of_object).find_map(|new| {
         let namespace = new.namespace.as_deref().unwrap_or_default();
-        // The watch may not show a new child yet. Treat a child that the watch does not show as starting too.
+        // A new child may not be in the watch yet. So a child that is not in the watch also counts as starting.
         let live = watch.live(&new.of(), namespace, &new.name).and_then(|seen| seen.object());
         if !live.as_ref().is_none_or(is_starting) {
             return None;

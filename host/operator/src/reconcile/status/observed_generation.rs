@@ -13,8 +13,9 @@ use tokio::time::Instant;
 
 use crate::reconcile::memory::Memory;
 
-/// The maximum delay. After this time, the object's status shows the child's status even if it describes the previous
-/// generation.
+/// The maximum delay.
+///
+/// After this time, the object's status shows the child's status even if it describes the previous generation.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Returns whether a child's status is about an earlier generation.

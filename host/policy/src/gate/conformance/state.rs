@@ -57,8 +57,7 @@ impl Case<'_> {
     }
 }
 
-/// Begins a pass, and calls `needs` twice and `map-env` twice. If the code does not refuse, stores the mapping in
-/// `mapped`.
+/// Begins a pass, and calls `needs` and `map-env`, each twice. Unless the code refuses, stores the mapping in `mapped`.
 fn map(sandbox: &mut dyn Sandbox, subject: &Subject, mapped: &mut Option<Vec<EnvVar>>) -> Answered {
     sandbox.begin(subject)?;
     if sandbox.needs(&[])? != sandbox.needs(&[])? {

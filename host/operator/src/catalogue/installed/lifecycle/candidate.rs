@@ -10,8 +10,7 @@ pub(super) struct Candidate {
     pub(super) name: String,
     pub(super) entry: AdmittedRevision,
     pub(super) package: Arc<Package>,
-    /// The serving revisions that the candidate replaces: the revisions of its source, and the revision in the field
-    /// `succeeds`.
+    /// The serving revisions that the candidate replaces: those of its source, and the one in `succeeds`.
     pub(super) before: Vec<String>,
     /// The serving revision in the candidate's place whose source was deleted.
     pub(super) succeeds: Option<String>,

@@ -83,8 +83,7 @@ impl Lifecycle {
         self.revisions.entries.iter().find(is_left).map(|(other, _)| other.clone())
     }
 
-    /// Returns the revisions that would become predecessors of new packages, one for each place with a recently deleted
-    /// source.
+    /// Returns, for each place with a recently deleted source, the predecessor that a new package would get.
     pub(super) fn awaited(&self) -> BTreeSet<String> {
         let mut newest: BTreeMap<RevisionPlace<'_>, Left<'_>> = BTreeMap::new();
         for (place, left) in self.left_lately() {

@@ -30,8 +30,7 @@ pub(super) enum LoadResult {
     /// The revision was active and cannot be loaded any more, so that the predecessor replaces it. Or the revision
     /// yielded and cannot be loaded any more, so that its objects wait.
     Withheld,
-    /// The revision could not be loaded because of a temporary error: the compile child was killed, or got no
-    /// processor.
+    /// A temporary error prevented the load: the compile child was killed, or got no processor.
     NotYet(StepError),
 }
 

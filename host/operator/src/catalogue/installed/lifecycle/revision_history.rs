@@ -156,9 +156,9 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Returns the records that are no longer needed. The operator keeps the newest records of each line, and the
-    /// records of serving revisions and their fallbacks. It also keeps revisions that a renamed package may need as its
-    /// predecessor.
+    /// Returns the records that are no longer needed. The operator keeps the newest records of each line, where
+    /// quarantined revisions count separately. It keeps the records of serving revisions and their fallbacks. It also
+    /// keeps revisions that a renamed package may need as its predecessor.
     fn outdated(&self) -> Vec<String> {
         let (facts, current) = (self.facts, self.current);
         let mut lines: BTreeMap<(Line<'_>, bool), Vec<(String, String)>> = BTreeMap::new();

@@ -215,9 +215,9 @@ impl Lifecycle {
     }
 
     /// Returns the revisions that must keep waiting for a place. There are three reasons: the revision in this place
-    /// cannot be loaded, the operator must first know the effect of the waiting revision, or the waiting revision
-    /// cannot begin its rollout. In the first case, pods would otherwise restart twice: for the waiting revision, and
-    /// again when the other revision is loaded.
+    /// cannot be loaded, the effect of the waiting revision must first be known, or this revision cannot begin its
+    /// rollout. In the first case, pods would otherwise restart twice: for the waiting revision, and again when the
+    /// other revision is loaded.
     pub(super) fn kept_out(&self, serving: &BTreeSet<String>) -> BTreeMap<Arc<str>, Conflict> {
         let waiting = serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict);
         let kept_out = waiting.filter_map(|name| {
@@ -243,8 +243,9 @@ impl Lifecycle {
         waiting
     }
 
-    /// Makes the next round swap in a new policy table, although the same revisions serve. The next round keeps the
-    /// settings that are in effect.
+    /// Makes the next round swap in a new policy table, although the same revisions serve.
+    ///
+    /// The next round keeps the settings that are in effect.
     pub(super) fn swap_again(&mut self) {
         if let Some((serving, _)) = &mut self.installed {
             // No revision has this name. An empty set would not work: it would equal the next set if no revision serves

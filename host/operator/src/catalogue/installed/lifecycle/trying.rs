@@ -51,7 +51,8 @@ impl Lifecycle {
         }
     }
 
-    /// Returns why settings must wait if a policy of their namespace to which they apply is not loaded yet.
+    /// Returns why settings must wait: they apply to a policy of their namespace that the operator has not loaded yet.
+    /// Returns `None` if the settings need not wait.
     pub(super) fn waits_for_policy(&self, entry: &AdmittedRevision, serving: &BTreeSet<String>) -> Option<NotAdmitted> {
         let Content::Settings(policy, _) = &entry.content else { return None };
         let unloaded = self.unloaded_for(policy, &entry.reach, serving)?;
@@ -100,9 +101,9 @@ impl Lifecycle {
         self.revisions.cases_as_first(name, serving, &shared)
     }
 
-    /// Returns an unloaded policy to which settings of a namespace apply. This is an unloaded policy with the name in
-    /// the settings, or an unloaded policy that answers for the kinds of the policy with this name. Returns `None` if
-    /// all these policies are loaded.
+    /// Returns the name of a policy for which the settings of a namespace must wait: a policy of the same namespace
+    /// that the operator has not loaded yet. This policy has the name `policy` from the settings, or answers for a kind
+    /// of the policy with this name. Returns `None` if the settings need not wait.
     fn unloaded_for(&self, policy: &str, reach: &Reach, serving: &BTreeSet<String>) -> Option<&String> {
         let claimed = self.revisions.claimed_by(policy);
         let entries = serving.iter().chain(self.held_open()).filter_map(|name| self.revisions.entries.get(name));

@@ -101,8 +101,9 @@ impl RevisionSet {
         }
     }
 
-    /// Returns the revisions that serve objects before certain rollouts have moved them: replaces each revision in such
-    /// a rollout by its predecessor.
+    /// Returns the revisions that serve the objects that certain rollouts have not moved.
+    ///
+    /// Replaces each revision in such a rollout by its predecessor.
     fn before_rollouts(
         &self,
         serving: &BTreeSet<String>,

@@ -53,8 +53,7 @@ pub(super) struct Reader {
 }
 
 struct Unpacked {
-    /// The versions at which the reader read the package's ConfigMap and its chunks. `None` for a chunk that did not
-    /// exist.
+    /// The versions of the package's ConfigMap and chunks that were read. `None` for a chunk that did not exist.
     versions: Vec<(PolicySource, Option<String>)>,
     round: u64,
     held: Held,

@@ -25,8 +25,9 @@ impl Connections {
         self.asked.iter()
     }
 
-    /// Records what an object uses. Returns the objects that this object used before or uses now; `None` if nothing
-    /// changed.
+    /// Records what an object uses.
+    ///
+    /// Returns the objects that this object used before or uses now; `None` if nothing changed.
     pub(super) fn set(&mut self, identity: &Identity, uses: Vec<Identity>) -> Option<BTreeSet<Identity>> {
         self.asked.remove(identity);
         if self.uses.get(identity).map_or(uses.is_empty(), |before| *before == uses) {

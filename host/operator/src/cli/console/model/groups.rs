@@ -12,8 +12,7 @@ use crate::input::Identity;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::cli::console) struct Groups {
     pub(in crate::cli::console) counts: BTreeMap<GroupKey, Count>,
-    /// The number of connections, by the group of the object that uses another object, and the group of the used
-    /// object.
+    /// The number of connections, by the group of the using object and the group of the used object.
     pub(in crate::cli::console) uses: BTreeMap<(GroupKey, GroupKey), usize>,
 }
 

@@ -129,8 +129,7 @@ impl Objects {
         changes
     }
 
-    /// Removes all objects of a type, because the console no longer watches the type, or watches the type in another
-    /// role.
+    /// Removes all objects of a type, because the console no longer watches the type, or watches it in another role.
     pub(super) fn forget(&mut self, of: &ResourceType) -> Vec<Change> {
         self.complete.remove(of);
         self.remove_unless(of, None, |_| false)
@@ -240,8 +239,9 @@ impl Objects {
         }
     }
 
-    /// Records which objects an object uses. Does nothing if the object has changed or disappeared since the policies
-    /// named these objects. Returns the change.
+    /// Records which objects an object uses. Returns the change.
+    ///
+    /// Does nothing if the object has changed or disappeared since the policies named these objects.
     pub(super) fn connect(&mut self, identity: &Identity, wanted: u64, uses: Vec<Identity>) -> Option<Change> {
         self.all.get(identity).filter(|kept| kept.is_claimed && kept.wanted == wanted)?;
         let mut related = self.connections.set(identity, uses)?;

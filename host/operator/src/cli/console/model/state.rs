@@ -138,8 +138,7 @@ impl Model {
         self.open.tell_all();
     }
 
-    /// Returns up to `most` objects whose connections are unknown, and the number that grows with each change of the
-    /// policies.
+    /// Returns up to `most` objects with unknown connections, and a number that grows with each change of the policies.
     pub(super) fn unconnected(&self, most: usize) -> (u64, Vec<Unconnected>) {
         let policies = self.policies.load(Ordering::Relaxed);
         (policies, self.lock().unconnected(most))
@@ -150,8 +149,9 @@ impl Model {
         self.asked.notified().await;
     }
 
-    /// Records which objects the objects in `found` use. Does nothing if the policies changed since their number was
-    /// `policies`.
+    /// Records which objects the objects in `found` use.
+    ///
+    /// Does nothing if the policies changed since their number was `policies`.
     pub(super) fn connect(&self, policies: u64, found: Vec<(Unconnected, Vec<Identity>)>) {
         let mut objects = self.lock();
         if self.policies.load(Ordering::Relaxed) != policies {

@@ -80,7 +80,7 @@ pub(super) fn table_of<const N: usize>(caption: &str, heading: [&str; N], rows: 
     }
 }
 
-/// Converts the name of an object in a verb's answer to an identity.
+/// Converts the name of an object in a command's answer to an identity.
 pub(super) fn identity(ObjectName { group, kind, namespace, name }: &ObjectName) -> Identity {
     Identity { group: group.clone(), kind: kind.clone(), namespace: namespace.clone(), name: name.clone() }
 }

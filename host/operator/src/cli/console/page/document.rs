@@ -57,8 +57,8 @@ impl Page {
         Self { status: StatusCode::OK, title: title.into(), entry, fixed, parts, interest, is_unwatched }
     }
 
-    /// Returns the page for an object that the watches may still report. The page of an object has parts with other
-    /// ids, so the browser loads the page again when a watch reports the object.
+    /// Returns the page for an object that no watch has reported yet. The part of this page has another id than the
+    /// parts of the object's real page. So the browser loads the page again after a watch reports the object.
     pub(super) fn loading(title: impl Into<String>, entry: &'static str) -> Self {
         let parts = vec![Part::new(
             "loading",

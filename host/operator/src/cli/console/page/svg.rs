@@ -25,8 +25,10 @@ pub(super) struct PictureBox {
     pub(super) class: String,
 }
 
-/// Draws the boxes. A line `(user, used)` contains the positions of two boxes: the object of the box `user` uses the
-/// object of the box `used`.
+/// Draws the boxes.
+///
+/// A line `(user, used)` contains the positions of two boxes: the object of the box `user` uses the object of the box
+/// `used`.
 pub(super) fn picture(boxes: &[PictureBox], lines: &[(usize, usize)]) -> Markup {
     let Layout { spots, width, height } = layout(boxes.len(), lines);
     let view = format!("{} {} {} {}", -MARGIN, -MARGIN, width + 2 * MARGIN, height + 2 * MARGIN);

@@ -14,7 +14,7 @@ use crate::{
     locking::lock,
 };
 
-/// A page that a browser follows, with the updates so far.
+/// A simulated browser that has a page open, with the updates that it received.
 struct Browser {
     updates: Arc<Mutex<Vec<Update>>>,
     task: tokio::task::JoinHandle<()>,

@@ -42,9 +42,9 @@ use measured::Measured;
                   is invalid."
 )]
 pub(super) struct Bench {
-    /// The component or the script; the verb also reads a policy.yaml in the same directory
+    /// The component or the script; the command also reads a policy.yaml in the same directory
     file: PathBuf,
-    /// File or directory with objects in YAML or JSON, or - for standard input; the verb measures these objects like
+    /// File or directory with objects in YAML or JSON, or - for standard input; the command measures these objects like
     /// the policy's samples
     #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-")]
     filenames: Vec<String>,
@@ -71,7 +71,7 @@ impl Bench {
         let Some(mut known) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
         let candidate = Candidate::read(&file)?;
         let cluster = facts.cluster();
-        // Without the cache, the gate always compiles the component, so the verb can measure the compilation.
+        // Without the cache, the gate always compiles the component, so the command can measure the compilation.
         let loader = Loader::new(cluster.clone())?.accepting_all();
         let Checked { steps, result, .. } = loader.check(&candidate);
         let policy = match result {

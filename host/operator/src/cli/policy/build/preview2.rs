@@ -9,8 +9,9 @@ use wasm_encoder::{
 };
 use wasmparser::{FuncType, Parser, Payload, TypeRef};
 
-/// The module that answers the calls of every interface in [`ANSWERED`], except the wall clock. `preview2.wat` is the
-/// source.
+/// The module that answers the calls of every interface in [`ANSWERED`], except the wall clock.
+///
+/// `preview2.wat` is the source.
 const CALLS: &[u8] = include_bytes!("preview2.wasm");
 /// The module that answers the calls of the wall clock. `wall_clock.wat` is the source.
 const WALL_CLOCK: &[u8] = include_bytes!("wall_clock.wasm");

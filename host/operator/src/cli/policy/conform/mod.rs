@@ -33,7 +33,7 @@ use repeat::Repeat;
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 = all checks passed; 1 = a check failed; 2 = the checks could not run.")]
 pub(super) struct ConformVerb {
-    /// The component or the script; the verb also reads a policy.yaml in the same directory
+    /// The component or the script; the command also reads a policy.yaml in the same directory
     file: PathBuf,
     /// CRDs of further kinds; without a CRD, the random objects of a kind are variations of its samples
     #[arg(long, value_name = "FILE|DIR|-")]

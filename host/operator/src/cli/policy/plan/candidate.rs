@@ -44,8 +44,8 @@ pub(in crate::cli) struct CandidateEffect {
     pub(in crate::cli) problems: Vec<[String; 2]>,
 }
 
-/// Computes the effect of a `policy.yaml` with settings on the objects that `gathered` has. Fails soon after `stop` is
-/// cancelled.
+/// Computes the effect of a `policy.yaml` with settings on the objects that `gathered` has. If the caller cancels the
+/// token `stop`, the computation ends early with an error.
 pub(in crate::cli) async fn candidate_effect(
     gathered: &mut Gathered,
     serving: &ServingPolicies,

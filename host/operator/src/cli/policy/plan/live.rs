@@ -22,7 +22,7 @@ use crate::{
     policies::{Loaded, Loader},
 };
 
-/// The maximum number of children for which the verb sends a dry run to the API server.
+/// The maximum number of children for which the command sends a dry run to the API server.
 const TRIED: usize = 200;
 
 /// Compares the objects of a cluster before and after a change.
@@ -95,7 +95,7 @@ pub(in crate::cli::policy) async fn compared(
     }
 }
 
-/// Prints a note for each policy that answers for an object in the cluster, but that this verb cannot see. Only the
+/// Prints a note for each policy that answers for an object in the cluster, but that this command cannot see. Only the
 /// flags of the running operator name such a policy.
 fn tell_unnamed(documents: &[Document], differences: &[Difference]) {
     let mut told = BTreeSet::new();
@@ -108,7 +108,7 @@ fn tell_unnamed(documents: &[Document], differences: &[Difference]) {
                 "note",
                 format_args!(
                     "{object}: policy {policy} answers for this object, but no PolicyRevision contains this policy. \
-                     The operator probably got it with --policy. Because this verb does not know its plans, the \
+                     The operator probably got it with --policy. Because this command does not know its plans, the \
                      output shows `no policy` and `new`: {remedy}"
                 ),
             );

@@ -51,8 +51,8 @@ const CHANGES: u8 = UNUSABLE;
 /// Arguments of `policy plan`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 = no object changes; 1 = the verb cannot plan, the policy fails on an object, or the \
-                  API server refuses a planned child; 2 = an object changes."
+    after_help = "Exit codes: 0 = no object changes; 1 = the command cannot plan, the policy fails on an object, or \
+                  the API server refuses a planned child; 2 = an object changes."
 )]
 pub(super) struct Plan {
     #[command(flatten)]

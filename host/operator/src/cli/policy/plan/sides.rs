@@ -30,14 +30,13 @@ pub(in crate::cli::policy) struct Sides {
     after: Arc<Snapshot>,
     /// The revisions that the user installs or removes. `None` if the change concerns all revisions.
     meant: Option<BTreeSet<Arc<str>>>,
-    /// The policy table in which the revisions of the field `meant` answer: the table after an installation, or before
-    /// a removal.
+    /// The policy table in which the revisions in `meant` answer: after an installation, or before a removal.
     at: Arc<Snapshot>,
 }
 
 impl Sides {
-    /// Builds the sides for a package that the user installs. Fails if the operator would refuse the package. Prints
-    /// notes about other revisions that would start or stop serving.
+    /// Builds the policy tables before and after the installation of the package `new`. Fails if the operator would
+    /// refuse the package. Prints notes about other revisions that would start or stop serving.
     pub(super) fn of(standing: &PolicySet, new: Shipped, loader: &Loader) -> anyhow::Result<Self> {
         standing.has_policy_for(&new)?;
         standing.accepts(&new)?;
@@ -62,7 +61,8 @@ impl Sides {
         Ok(Self { before: before.snapshot, after: after.snapshot, meant, at })
     }
 
-    /// Builds the sides for the removal of revisions. Prints notes about other revisions that would start serving.
+    /// Builds the policy tables before and after the removal of the revisions in `gone`. Prints notes about other
+    /// revisions that would start serving.
     pub(in crate::cli::policy) fn without(standing: &PolicySet, gone: BTreeSet<Arc<str>>) -> anyhow::Result<Self> {
         let catalogue = Catalogue::default();
         let before = standing.install(&catalogue).context("cannot combine the active policies")?;
@@ -73,7 +73,7 @@ impl Sides {
         Ok(Self { before: before.snapshot, after: after.snapshot, meant: Some(gone), at })
     }
 
-    /// Builds the sides for a change of the preset.
+    /// Builds the policy tables before and after a change of the preset.
     pub(super) fn with_preset(standing: &PolicySet, compatibility: &Compatibility) -> anyhow::Result<Self> {
         let catalogue = Catalogue::default();
         let before = standing.install(&catalogue).context("cannot combine the active policies")?;
@@ -141,7 +141,7 @@ impl Sides {
         self.compare_until(&CancellationToken::new(), documents, scopes, started, unstored)
     }
 
-    /// Like [`Self::compare`], but fails soon after `stop` is cancelled.
+    /// Like [`Self::compare`], but ends early with an error if the caller cancels the token `stop`.
     pub(super) fn compare_until(
         &self,
         stop: &CancellationToken,

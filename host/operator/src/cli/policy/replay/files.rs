@@ -13,7 +13,7 @@ use crate::{
     record::Case,
 };
 
-/// The extension of the files that the verb reads from a directory.
+/// The extension of the files that the command reads from a directory.
 const EXTENSION: &str = "kaos";
 
 /// A case, and the name of its file.

@@ -33,8 +33,8 @@ pub(super) struct Replay {
     /// Cases of `policy record`, or directories with files NAME.kaos
     #[arg(value_name = "FILE|DIR", required = true)]
     cases: Vec<PathBuf>,
-    /// Component or script of a candidate, which replaces the recorded policy of the same name; the verb prints what
-    /// the candidate would change. The verb also reads a policy.yaml in the same directory
+    /// Component or script of a candidate, which replaces the recorded policy of the same name; the command prints what
+    /// the candidate would change. The command also reads a policy.yaml in the same directory
     #[arg(long, value_name = "X.wasm")]
     policy: Option<PathBuf>,
     /// Component or script of a recorded policy that is neither a default policy nor in the case

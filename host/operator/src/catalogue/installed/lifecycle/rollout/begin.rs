@@ -114,8 +114,9 @@ impl Lifecycle {
         (!is_loaded).then(|| predecessor.clone())
     }
 
-    /// Returns why the rollout of candidates that serve together cannot begin now. The reason is worded for the last
-    /// candidate.
+    /// Returns why the rollout of candidates that serve together cannot begin now.
+    ///
+    /// The reason is worded for the last candidate.
     pub(in super::super) fn waits_for_rollout(
         &mut self,
         candidates: &[Candidate],

@@ -231,8 +231,9 @@ impl RolloutFacts<'_> {
         self.pause(reasons::predecessor_missing(), None)
     }
 
-    /// Pauses the rollout. Does not change a pause for the same reason whose message still names an object of this
-    /// reason: changed counts alone are not worth a write.
+    /// Pauses the rollout. Leaves an existing pause unchanged if it has the same reason and the same user, and if its
+    /// message names one of `objects` (if there are any). The numbers in this message can be out of date, because they
+    /// alone do not justify a write.
     fn pause(&self, Lack { reason, message, objects }: Lack, by: Option<&String>) -> Decision {
         let same = self.rollout.paused.as_ref().filter(|it| it.reason == reason);
         let names = |paused: &PolicyRolloutPause, key: &ObjectKey| paused.message.contains(&key.to_string());

@@ -78,8 +78,7 @@ pub(super) struct Evidence {
     pub(super) harmed: Vec<Harmed>,
     /// The time at which the next loss counts as harm, if nothing changes until then.
     pub(super) harm_due: Option<Timestamp>,
-    /// The moved objects that the verdict is about. The field `others` has the objects with which the operator compares
-    /// them.
+    /// The moved objects that the verdict is about. The operator compares them with the objects in `others`.
     suspects: Group,
     pub(super) others: Group,
     /// The namespaces of the moved objects that are evidence.

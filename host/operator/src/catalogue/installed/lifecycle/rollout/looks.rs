@@ -16,7 +16,7 @@ const SHORT_LOOK: Duration = Duration::from_secs(2);
 /// The number of looks in each step, if this keeps the time between two looks between [`SHORT_LOOK`] and [`LOOK`].
 const LOOKS: u32 = 10;
 
-/// What one process remembers about an open rollout between two looks.
+/// The facts that one process remembers about an open rollout between two looks.
 #[derive(Debug, Default)]
 pub(in super::super) struct RolloutLooks {
     pub(super) cache: SightCache,
@@ -24,8 +24,7 @@ pub(in super::super) struct RolloutLooks {
     pub(super) watched: Option<Watched>,
     /// The cause if all objects return.
     pub(super) cause: Option<ReturnCause>,
-    /// The time of the next look, and the number of the swap that was the latest at the previous look. `None` if a look
-    /// is due.
+    /// The time of the next look, and the number of the latest swap at the previous look. `None` if a look is due.
     next: Option<(Instant, u64)>,
 }
 

@@ -185,9 +185,9 @@ enum Concern {
 }
 
 impl Concern {
-    /// Returns how the rollout concerns the objects of a kind in a namespace. Returns `None` if the policies of the
-    /// place are the same with and without the revision. Also returns `None` if neither the revision nor its
-    /// predecessor is one of these policies.
+    /// Returns how the rollout concerns the objects of a kind in a namespace. Returns `None` if the same policies
+    /// answer for these objects with and without the revision. Also returns `None` if the revision does not answer for
+    /// them now and its predecessor did not answer for them before.
     fn of(
         snapshot: &Snapshot,
         (name, stage): (&str, &RolloutStage),

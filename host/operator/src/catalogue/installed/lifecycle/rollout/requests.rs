@@ -18,10 +18,10 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// All verbs.
+    /// All requests.
     const ALL: [Self; 4] = [Self::Pause, Self::Resume, Self::Promote, Self::Return];
 
-    /// Returns the verb as the annotation contains it.
+    /// Returns the request as the annotation contains it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Pause => "pause",

@@ -48,8 +48,7 @@ enum UnloadedStep {
 }
 
 impl UnloadedFacts {
-    /// Handles the request of a person. If the revision is lost, the pause in the rollout's status says why the rollout
-    /// waits.
+    /// Handles the request of a person. If the revision is lost, the pause says why the rollout waits.
     fn next(self, mut rollout: PolicyRollout, request: Option<RolloutRequest>) -> UnloadedStep {
         let since = || Some(written(self.now));
         rollout.requests += i64::from(request.is_some());
@@ -84,8 +83,9 @@ impl UnloadedFacts {
         UnloadedStep::Stays(Box::new(rollout))
     }
 
-    /// Writes into the pause of the rollout's status why the rollout waits, and which request the operator refused. If
-    /// a person paused the rollout, it stays paused by this person.
+    /// Writes into the pause why the rollout waits, and which request the operator refused.
+    ///
+    /// If a person paused the rollout, it stays paused by this person.
     fn tell(self, rollout: &mut PolicyRollout, refused: Option<&str>) {
         let why = if self.lacks_predecessor { BOTH_LOST } else { LOST };
         let message = refused.map_or_else(|| why.to_owned(), |refused| format!("{refused}: {why}"));

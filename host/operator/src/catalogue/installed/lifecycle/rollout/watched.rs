@@ -37,8 +37,7 @@ pub(super) enum Shown {
     NotReady,
     /// The object has been ready for long enough, or since before the move.
     Good,
-    /// The object became not ready at `lost`. It is ready now, but it counts as good only if it stays ready until the
-    /// time `until`.
+    /// The object became not ready at `lost`. It is ready now, but counts as good only if it stays ready until `until`.
     Unsteady { lost: Timestamp, until: Timestamp },
     /// The object is not ready. It was ready before this time, and has not been ready for long enough since.
     Lost(Timestamp),
@@ -53,14 +52,14 @@ pub(super) struct Judged {
     pub(super) shown: Shown,
 }
 
-/// What one process remembers about the objects of a rollout.
+/// The facts that one process remembers about the objects of a rollout.
 #[derive(Debug)]
 pub(super) struct Watched {
     since: Timestamp,
     objects: BTreeMap<ObjectKey, Track>,
 }
 
-/// What one process remembers about one object.
+/// The facts that one process remembers about one object.
 #[derive(Debug, Clone, Default)]
 struct Track {
     moved_at: Option<Timestamp>,
@@ -68,8 +67,7 @@ struct Track {
     spec: u64,
     /// Whether a user changed the spec, or an annotation that policies can read, after the move.
     is_edited: bool,
-    /// Whether the object was not ready, or not for long enough, before the move, and has not been ready for long
-    /// enough since.
+    /// Whether the object was not ready for long enough before the move, and has not been ready for long enough since.
     is_unproven: bool,
     /// Whether the object was ready for long enough at one look at least.
     was_good: bool,
@@ -142,8 +140,9 @@ impl Watched {
         judged
     }
 
-    /// Returns the repeated losses, for the status. The status stores them, because the condition `Ready` shows only
-    /// the latest change and not when such a loss began.
+    /// Returns the repeated losses, for the status.
+    ///
+    /// The condition `Ready` shows only its latest change, and not when such a loss began.
     pub(super) fn unsteady(&self) -> Vec<PolicyRolloutLoss> {
         let repeated = |(key, track): (&ObjectKey, &Track)| {
             let is_there = track.moved_at.is_some() && track.missing_since.is_none();

@@ -24,7 +24,7 @@ enum Fate {
     Crashing,
 }
 
-/// What happens to an object independently of the package. The numbers are minutes.
+/// The events of an object that do not depend on the package. The numbers are minutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Own {
     Nothing,
