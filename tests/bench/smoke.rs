@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The number of objects in the load: twelve Agents, four ModelAPIs and four MCPServers.
 const OBJECTS: f64 = 20.0;
 
-/// Returns the command that starts the operator of this build. The chart's rights do not include the types in `--without`.
+/// Returns the command that starts the operator of this build. The chart's rights lack the types in `--without`.
 fn operator() -> String {
     let program = Programs::operator().unwrap().canonicalize().unwrap();
     let pages = "--metrics-bind-address=$METRICS --health-probe-bind-address=$HEALTH --debug-bind-address=0";

@@ -2,8 +2,8 @@
 //! have a lower priority than all other threads of the process, so the kernel lets passes run first.
 //!
 //! A priority is not enough: if the container has used up its CPU limit, the kernel stops all threads. A thread of low
-//! priority also delays passes by the locks and caches that it shares with them. So while passes run, only one of these
-//! threads works, and pauses after each piece of work.
+//! priority also delays passes by the locks and caches that it shares with them. So while passes need the processors,
+//! these threads begin one piece of work after the other, and pause after each.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -31,16 +31,16 @@ type Work = Box<dyn FnOnce() + Send>;
 pub(crate) struct LowPriority(Sender<Work>);
 
 impl LowPriority {
-    /// Starts this many threads. `is_busy` returns whether passes run. While they do, the threads work one after the
-    /// other, and each pauses for as long as its work took.
+    /// Starts this many threads. `is_busy` returns whether passes need the processors. While they do, the threads work
+    /// one after the other, and each pauses for as long as its work took, but at most for [`LONGEST_PAUSE`].
     pub(crate) fn start(threads: usize, is_busy: impl Fn() -> bool + Clone + Send + 'static) -> Self {
         let (sender, queue) = mpsc::channel::<Work>();
-        let (queue, turn) = (Arc::new(Mutex::new(queue)), Arc::new(Mutex::new(())));
+        let queue = Arc::new(Mutex::new(queue));
         for _ in 0..threads {
-            let (queue, turn, is_busy) = (Arc::clone(&queue), Arc::clone(&turn), is_busy.clone());
+            let (queue, is_busy) = (Arc::clone(&queue), is_busy.clone());
             // If the process can start none of the threads, `spawn` uses a thread of the runtime instead.
             let thread = thread::Builder::new().name("low-priority".to_owned());
-            let _unstarted = thread.spawn(move || follow(&queue, &turn, &is_busy));
+            let _unstarted = thread.spawn(move || follow(&queue, &is_busy));
         }
         Self(sender)
     }
@@ -70,13 +70,14 @@ impl LowPriority {
     }
 }
 
-/// Does the work of the queue until no sender exists any more. While passes run, works and pauses only with the lock
-/// `turn`.
-fn follow(queue: &Mutex<Receiver<Work>>, turn: &Mutex<()>, is_busy: &dyn Fn() -> bool) {
+/// Does the work of the queue until no sender exists any more.
+fn follow(queue: &Mutex<Receiver<Work>>, is_busy: &dyn Fn() -> bool) {
     lower();
-    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-    while let Ok(work) = next() {
-        let _turn = is_busy().then(|| turn.lock().unwrap_or_else(PoisonError::into_inner));
+    loop {
+        let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let Ok(work) = queue.recv() else { return };
+        // While passes need the processors, this thread keeps the queue, so no other thread can take work from it.
+        let _queue = is_busy().then_some(queue);
         let began = Instant::now();
         // A panic ends only this piece of work. The panic hook has already reported the panic.
         let _panic = catch_unwind(AssertUnwindSafe(work));
@@ -89,9 +90,8 @@ fn follow(queue: &Mutex<Receiver<Work>>, turn: &Mutex<()>, is_busy: &dyn Fn() ->
 /// Lowers the priority of this thread.
 ///
 /// On Linux, the kernel then stops this thread as soon as a thread of a pass can run. With a niceness alone, the kernel
-/// would let this thread first use up its time slice of some milliseconds. If the system refuses the policy of the
-/// scheduler, this thread gets the niceness. On other systems, this function does nothing, because there a niceness
-/// belongs to the whole process.
+/// would let this thread first use up its time slice of some milliseconds. If this fails, the thread gets the niceness.
+/// On other systems, this function does nothing, because there a niceness belongs to the whole process.
 fn lower() {
     #[cfg(target_os = "linux")]
     {
@@ -151,13 +151,13 @@ mod tests {
             let working = Arc::clone(&working);
             low.run(move || {
                 let others = working.fetch_add(1, Ordering::SeqCst);
-                (0..100).for_each(|_| thread::yield_now());
+                thread::sleep(Duration::from_millis(1));
                 working.fetch_sub(1, Ordering::SeqCst);
                 others
             })
         };
-        let others = futures_util::future::join_all((0..100).map(|_| work())).await;
-        assert_eq!(others, [0; 100]);
+        let others = futures_util::future::join_all((0..10).map(|_| work())).await;
+        assert_eq!(others, [0; 10]);
     }
 
     #[cfg(target_os = "linux")]
@@ -165,9 +165,11 @@ mod tests {
     async fn only_the_thread_itself_has_a_low_priority() {
         use thread_priority::{NormalThreadSchedulePolicy, ThreadSchedulePolicy, thread_schedule_policy};
 
-        let before = thread_schedule_policy().unwrap();
-        let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
-        assert_eq!(thread().run(thread_schedule_policy).await.unwrap(), idle);
-        assert_eq!(thread_schedule_policy().unwrap(), before);
+        let priority = || (thread_schedule_policy().unwrap(), rustix::process::getpriority_process(None).unwrap());
+        let before = priority();
+        let (policy, niceness) = thread().run(priority).await;
+        let is_idle = policy == ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+        assert!(is_idle || niceness == (before.1 + NICENESS).min(19), "{policy:?} {niceness}");
+        assert_eq!(priority(), before);
     }
 }

@@ -10,5 +10,8 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
+    // With huge pages, the program takes half as much memory again. If the system refuses, the program still works.
+    #[cfg(target_os = "linux")]
+    let _refused = rustix::thread::disable_transparent_huge_pages(true);
     Cli::main()
 }

@@ -16,8 +16,8 @@ use crate::{blocking::off_thread, low_priority::LowPriority};
 const OPEN: usize = 2;
 /// The maximum number of threads of low priority.
 const LOW_PRIORITY: usize = 4;
-/// For this time after the start of a pass, threads of low priority assume that passes run. Otherwise, they would all
-/// begin to work in each short gap between two passes.
+/// For this time after the start of a pass, the threads of low priority assume that a pass runs. Otherwise, all of them
+/// would begin to work in each short gap between two passes.
 const RECENT: Duration = Duration::from_millis(100);
 
 /// The threads on which policies run.
@@ -143,15 +143,12 @@ impl Processors {
 }
 
 impl LowPriorityThreads {
-    /// Starts the threads for this many processors. While passes run, all threads together use at most half of one
-    /// processor. With a single processor, they never use more: the single processor may be a CPU limit, and all threads
-    /// share this limit.
+    /// Starts the threads for this many processors.
     fn start(processors: usize, all: &Arc<Semaphore>, last: &Arc<Mutex<Option<Instant>>>) -> Self {
         let (all, last) = (Arc::clone(all), Arc::clone(last));
         let is_busy = move || {
             let last = *last.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_recent = last.is_some_and(|last| last.elapsed() < RECENT);
-            processors == 1 || is_recent || all.available_permits() < processors
+            is_busy(processors, all.available_permits(), last.map(|last| last.elapsed()))
         };
         let number = processors.min(LOW_PRIORITY);
         Self {
@@ -161,6 +158,16 @@ impl LowPriorityThreads {
             tenants: Arc::new(Semaphore::new((number / 2).max(1))),
         }
     }
+}
+
+/// Returns whether passes need the processors so much that the threads of low priority must leave time to them. `free` is
+/// the number of processors without a pass, and `since` is the time since the start of the last pass.
+///
+/// A single processor is always busy: it may be a CPU limit, and all threads share this limit.
+fn is_busy(processors: usize, free: usize, since: Option<Duration>) -> bool {
+    let is_recent = since.is_some_and(|since| since < RECENT);
+    let used = processors.saturating_sub(free).max(usize::from(is_recent));
+    processors == 1 || used + processors.min(LOW_PRIORITY) > processors
 }
 
 #[cfg(test)]
@@ -201,6 +208,23 @@ mod tests {
             let processors = Processors::new(Compute::Pool, many);
             let all = processors.all.available_permits() + processors.low_priority_threads();
             assert!((2..=Engine::SANDBOXES / OPEN).contains(&all), "{many}");
+        }
+    }
+
+    #[test]
+    fn passes_need_the_processors_if_too_few_are_left_for_the_threads_of_low_priority() {
+        let (recent, old) = (Some(Duration::from_millis(1)), Some(RECENT));
+        for (processors, free, since, is) in [
+            (1, 1, None, true),
+            (2, 2, None, false),
+            (2, 2, old, false),
+            (2, 2, recent, true),
+            (2, 1, old, true),
+            (32, 31, recent, false),
+            (32, 4, recent, false),
+            (32, 3, old, true),
+        ] {
+            assert_eq!(is_busy(processors, free, since), is, "{processors} {free} {since:?}");
         }
     }
 }

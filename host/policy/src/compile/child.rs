@@ -37,8 +37,8 @@ const COMPLAINT: u64 = 4 << 10;
 const HEADER: u64 = 4 << 20;
 /// The maximum number of compiler threads. Each thread takes address space, and the child's address space is limited.
 const THREADS: usize = 4;
-/// The amount of address space that the child's allocator reserves at once.
-const ARENA: &str = "32MiB";
+/// The amount of address space that the allocator of `kaos-operator`, mimalloc, reserves at once. It cannot reserve less.
+const ARENA: &str = "64MiB";
 
 /// The result of inspecting a component, which the child sends before the compilation.
 #[derive(Serialize, Deserialize)]
@@ -71,7 +71,7 @@ impl<C: Clock> ChildCompiler<C> {
             .arg(serde_json::to_string(bounds)?)
             .env_clear()
             .env("RAYON_NUM_THREADS", self.threads.to_string())
-            // The allocator would otherwise reserve a gigabyte, and the limit counts reserved address space.
+            // mimalloc would otherwise reserve a gigabyte, and the limit counts reserved address space.
             .env("MIMALLOC_ARENA_RESERVE", ARENA)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
