@@ -24,9 +24,3 @@ pub mod usage;
 pub mod verdicts;
 pub mod websites;
 pub mod widgets;
-
-use mimalloc::MiMalloc;
-
-/// The allocator of `kaos-operator`, so that suites and benches run the operator as its program does.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;

@@ -16,10 +16,6 @@ use kaos_policy::{
     gate::{AtOnce, Bounds, Candidate, Check, Gate, InspectError, KnownServer, LoadError, Step},
 };
 
-/// The allocator of `kaos-operator`: the limits of a child must hold with it.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     match arguments.split_first() {

@@ -37,8 +37,6 @@ const COMPLAINT: u64 = 4 << 10;
 const HEADER: u64 = 4 << 20;
 /// The maximum number of compiler threads. Each thread takes address space, and the child's address space is limited.
 const THREADS: usize = 4;
-/// The amount of address space that the allocator of `kaos-operator`, mimalloc, reserves at once. It cannot reserve less.
-const ARENA: &str = "64MiB";
 
 /// The result of inspecting a component, which the child sends before the compilation.
 #[derive(Serialize, Deserialize)]
@@ -71,8 +69,6 @@ impl<C: Clock> ChildCompiler<C> {
             .arg(serde_json::to_string(bounds)?)
             .env_clear()
             .env("RAYON_NUM_THREADS", self.threads.to_string())
-            // mimalloc would otherwise reserve a gigabyte, and the limit counts reserved address space.
-            .env("MIMALLOC_ARENA_RESERVE", ARENA)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
