@@ -24,15 +24,20 @@ func readSources(name, version string) (*sources, string, error) {
 	}
 	under := "kaos-operator-" + version + "/"
 	found := &sources{contents{}, map[string]string{}, read.modified}
+	outside := func(name string) error { return fmt.Errorf("%s is outside of the folder %s", name, under) }
 	for name, content := range read.files {
 		inside, is := strings.CutPrefix(name, under)
 		if !is {
-			return nil, "", fmt.Errorf("%s is outside of the folder %s", name, under)
+			return nil, "", outside(name)
 		}
 		found.files[inside] = content
 	}
 	for name, target := range read.links {
-		found.links[strings.TrimPrefix(name, under)] = target
+		inside, is := strings.CutPrefix(name, under)
+		if !is {
+			return nil, "", outside(name)
+		}
+		found.links[inside] = target
 	}
 	return found, read.comment, nil
 }
