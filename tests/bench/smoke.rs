@@ -11,12 +11,11 @@ use serde_json::Value;
 /// The number of objects in the load: twelve Agents, four ModelAPIs and four MCPServers.
 const OBJECTS: f64 = 20.0;
 
-/// Returns the command that starts the operator of this build. The chart's rights lack the types in `--without`.
+/// Returns the command that starts the operator of this build with the arguments of the chart.
 fn operator() -> String {
     let program = Programs::operator().unwrap().canonicalize().unwrap();
     let pages = "--metrics-bind-address=$METRICS --health-probe-bind-address=$HEALTH --debug-bind-address=0";
-    let without = "--without=NetworkPolicy.networking.k8s.io,SecurityPolicy.gateway.envoyproxy.io";
-    format!("{} run {pages} {without}", program.display())
+    format!("{} $ARGUMENTS {pages}", program.display())
 }
 
 /// Runs the bench with these additional flags. Returns its output and its JSON file.

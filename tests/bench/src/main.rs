@@ -7,8 +7,9 @@
 //!
 //! `cargo run -p kaos-bench -- --operator 'COMMAND …' --versus 'COMMAND …'`
 //!
-//! A shell runs each command. `$HEALTH` and `$METRICS` are free addresses for the operator's pages. From the health
-//! page, the bench learns when the operator is ready. From the metrics page, it reads the number of passes.
+//! A shell runs each command. `$ARGUMENTS` are the arguments of the operator's container, except the addresses of the
+//! operator's pages. `$HEALTH` and `$METRICS` are free addresses for these pages. From the health page, the bench
+//! learns when the operator is ready. From the metrics page, it reads the number of passes.
 //!
 //! | module | contents |
 //! |---|---|
@@ -47,14 +48,15 @@ use crate::stage::Cluster;
 #[derive(Debug, Parser)]
 #[command(name = "kaos-bench")]
 struct Arguments {
-    /// Command of the operator to measure, run by a shell; $HEALTH and $METRICS are free addresses for its pages
+    /// Command of the operator to measure, run by a shell; $ARGUMENTS are the arguments of the container in --install
+    /// except the addresses of the operator's pages, and $HEALTH and $METRICS are free addresses for these pages
     #[arg(long, value_name = "COMMAND")]
     operator: String,
     /// Command of another operator to compare with
     #[arg(long, value_name = "COMMAND")]
     versus: Option<String>,
-    /// Manifests that the operator needs: definitions, rights, configuration; the bench reads the operator's
-    /// environment from the Deployment, but does not create the Deployment
+    /// Manifests that the operator needs: definitions, rights, configuration; the bench reads the operator's arguments
+    /// and environment from the Deployment, but does not create the Deployment
     #[arg(long, value_name = "FILE", default_value_os_t = chart::manifests())]
     install: PathBuf,
     /// Manifests that the other operator needs

@@ -33,6 +33,7 @@ pub(crate) struct Stage {
     folder: PathBuf,
     kubeconfig: PathBuf,
     environment: Vec<(String, String)>,
+    arguments: String,
     group: Group,
     // Keep this field after the clients of the cluster: Rust drops fields in the order of their declaration.
     own: Option<ControlPlane>,
@@ -60,8 +61,14 @@ impl Stage {
         let account = chart::install(&client, install).await?;
         let kubeconfig = folder.join("operator.kubeconfig");
         access::with_token(&admin, &account.token(&client).await?, None, &kubeconfig)?;
+        let pod = chart::pod(install)?;
+        let arguments = pod.as_ref().map(|pod| pod.arguments_in(&folder)).transpose()?.unwrap_or_default();
+        if let Some(argument) = arguments.iter().find(|argument| argument.contains(char::is_whitespace)) {
+            anyhow::bail!("{}: the shell would split the argument {argument}", install.display());
+        }
         Ok(Self {
-            environment: chart::pod(install)?.map(|pod| pod.environment).unwrap_or_default(),
+            arguments: arguments.join(" "),
+            environment: pod.map(|pod| pod.environment).unwrap_or_default(),
             group: Group::new(&folder.join("nothing"))?,
             namespace: namespace.to_owned(),
             user: account.user(),
@@ -96,6 +103,11 @@ impl Stage {
     /// Returns the operator's environment.
     pub(crate) fn environment(&self) -> &[(String, String)] {
         &self.environment
+    }
+
+    /// Returns the arguments of the operator's container, without the addresses of its pages.
+    pub(crate) fn arguments(&self) -> &str {
+        &self.arguments
     }
 
     /// Returns the process group that ends when the bench ends.

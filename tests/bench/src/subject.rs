@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use kaos_tests::control_plane::group;
 use kaos_tests::control_plane::launch::free_port;
 
@@ -39,6 +39,10 @@ pub(crate) struct Subject {
 impl Subject {
     /// Starts an operator.
     pub(crate) fn start(stage: &Stage, command: &str) -> Result<Self> {
+        ensure!(
+            !command.contains("$ARGUMENTS") || !stage.arguments().is_empty(),
+            "the manifests have no Deployment with arguments, so the command cannot use $ARGUMENTS"
+        );
         let (health, metrics) = (free()?, free()?);
         let log = stage.folder().join("operator.log");
         let file = File::options().create(true).append(true).open(&log)?;
@@ -47,6 +51,7 @@ impl Subject {
         shell.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", stage.folder());
         shell.env("KUBECONFIG", stage.kubeconfig()).envs(stage.environment().iter().cloned());
         shell.env("HEALTH", health.to_string()).env("METRICS", metrics.to_string());
+        shell.env("ARGUMENTS", stage.arguments());
         shell.stdout(file.try_clone()?).stderr(file);
         let started = Instant::now();
         let child = stage.group().spawn(&mut shell)?;
