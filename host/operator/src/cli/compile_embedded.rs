@@ -39,9 +39,8 @@ fn write(folder: &Path) -> anyhow::Result<ExitCode> {
         let file = folder.join(policy.digest).with_extension("code");
         fs::write(&file, BuiltIn::make(policy.component)?).with_context(|| file.display().to_string())?;
     }
-    let engine = ScriptEngine::shipped()?;
-    let file = folder.join(engine.packed_digest.hex()).with_extension("code");
-    fs::write(&file, BuiltIn::make(&engine.component)?).with_context(|| file.display().to_string())?;
+    let file = folder.join(ScriptEngine::shipped()?.packed_digest.hex()).with_extension("code");
+    fs::write(&file, BuiltIn::make(&ScriptEngine::component()?)?).with_context(|| file.display().to_string())?;
     Ok(ExitCode::SUCCESS)
 }
 

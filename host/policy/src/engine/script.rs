@@ -26,11 +26,9 @@ use crate::{
 
 const PACKED: &[u8] = include_bytes!("../../../../guest-policies/javascript/engine.wasm.gz");
 
-/// The script engine that ships with this program.
+/// The script engine that ships with this program. The program contains the compressed component.
 #[derive(Debug)]
 pub struct ScriptEngine {
-    /// The component.
-    pub component: Vec<u8>,
     /// The component's digest.
     pub digest: Digest,
     /// The digest of the compressed component. The build finds the file with the script engine's compiled code by this
@@ -39,17 +37,20 @@ pub struct ScriptEngine {
 }
 
 impl ScriptEngine {
-    /// Returns the script engine, which is unpacked at the first call.
+    /// Returns the digests of the script engine. The first call computes them.
     pub fn shipped() -> Result<&'static Self, EngineError> {
         static ENGINE: OnceLock<Result<ScriptEngine, EngineError>> = OnceLock::new();
-        let unpack = || {
-            let mut component = Vec::new();
-            GzDecoder::new(PACKED)
-                .read_to_end(&mut component)
-                .map_err(|error| EngineError::Start(format!("the script engine is damaged: {error}")))?;
-            Ok(Self { digest: Digest::of(&component), packed_digest: Digest::of(PACKED), component })
-        };
-        ENGINE.get_or_init(unpack).as_ref().map_err(Clone::clone)
+        let read = || Ok(Self { digest: Digest::of(&Self::component()?), packed_digest: Digest::of(PACKED) });
+        ENGINE.get_or_init(read).as_ref().map_err(Clone::clone)
+    }
+
+    /// Unpacks the component. The program needs the component only to inspect and compile it, so it does not keep it.
+    pub fn component() -> Result<Vec<u8>, EngineError> {
+        let mut component = Vec::new();
+        GzDecoder::new(PACKED)
+            .read_to_end(&mut component)
+            .map_err(|error| EngineError::Start(format!("the script engine is damaged: {error}")))?;
+        Ok(component)
     }
 }
 

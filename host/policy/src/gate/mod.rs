@@ -238,7 +238,7 @@ impl Run<'_> {
         self.passed(Step::Size, format!("{} bytes", bytes.len()));
         let digest = bytes::digest(bytes, bytes, file.sha256)?;
         self.passed(Step::Digest, digest.to_string());
-        let ScriptEngine { component, digest: engine, .. } = ScriptEngine::shipped()?;
+        let engine = ScriptEngine::shipped()?.digest;
         let shared = Arc::clone(&self.gate.engine.scripts);
         let (code, outcome) = if let Some(code) = shared.get() {
             (Arc::clone(code), "the script engine is loaded".to_owned())
@@ -247,13 +247,14 @@ impl Run<'_> {
             let load = |compiled: &Compiled, inspection: &Inspection| {
                 self.gate.engine.load_component(compiled, inspection.world)
             };
-            let Coded { code, outcome, .. } = self.code(*engine, component, built_in.as_slice(), load)?;
+            let Coded { code, outcome, .. } =
+                self.code(engine, &ScriptEngine::component()?, built_in.as_slice(), load)?;
             (Arc::clone(shared.get_or_init(|| Arc::new(code))), format!("script engine: {outcome}"))
         };
-        self.inspection = Some(Inspection::of_script(digest, bytes.len(), *engine));
+        self.inspection = Some(Inspection::of_script(digest, bytes.len(), engine));
         self.passed(Step::Compile, outcome);
         let turn = turns::next(self.gate.turns)?;
-        let script = ScriptCode::new(code, *engine, text.to_owned(), limits).map_err(LoadError::of_start)?;
+        let script = ScriptCode::new(code, engine, text.to_owned(), limits).map_err(LoadError::of_start)?;
         drop(turn);
         if let Some(inspection) = &mut self.inspection {
             inspection.world = script.world();
