@@ -126,6 +126,11 @@ fn the_memo_answers_until_a_found_object_changes() {
     assert!(!renderer.render(&object, &found("1")).unwrap().recalled());
     assert!(renderer.render(&object, &found("1")).unwrap().recalled());
     assert!(!renderer.render(&object, &found("2")).unwrap().recalled());
+    assert!(!renderer.render_unstored(&object, &found("3")).unwrap().recalled());
+    assert!(
+        renderer.render_unstored(&object, &found("2")).unwrap().recalled(),
+        "`render_unstored` has stored no answer"
+    );
     let small = Arc::new(Memo::new(1));
     let renderer = renderer_with(&small);
     renderer.render(&object, &found("1")).unwrap();

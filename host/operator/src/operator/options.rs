@@ -114,7 +114,7 @@ impl Default for Options {
             clock: Clock::default(),
             seed: 0,
             budget: BudgetLimits::default(),
-            memo: 6 << 20,
+            memo: 3 << 20,
             record: RECORD,
             proofs: false,
             decision_key: Hidden::default(),

@@ -327,7 +327,7 @@ fn decided(
     let mut first = None;
     let ask = |kind: &Kind| {
         let renderer = context.runner.renderer(kind).map_err(|_| unrendered())?;
-        let rendered = Arc::new(renderer.render(object, lookup).map_err(|_| unrendered())?);
+        let rendered = Arc::new(renderer.render_unstored(object, lookup).map_err(|_| unrendered())?);
         if let Verdict::Failed(failed) = &rendered.verdict
             && failed.failure.says_nothing_of_the_object()
         {

@@ -81,7 +81,14 @@ enum Under<'a> {
     Plan(&'a CheckedPlan),
 }
 
-pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Result<Rendered, RenderError> {
+/// What a pass stores in the memo.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    Answer,
+    Nothing,
+}
+
+pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup, keep: Keep) -> Result<Rendered, RenderError> {
     let reference = ObjectRef::of(object)?;
     let of = reference.of_type();
     let mut base = PassLayer::of(&binding.base, &of)?;
@@ -115,7 +122,7 @@ pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Res
             let ledger = Ledger { is_cut: is_too_large, ..Ledger::default() };
             Decided { answer: pass.answer(verdict, &ledger), found: ledger.found(), recalled: false }
         }
-        (None, Some(memo)) => pass.recall(memo, key),
+        (None, Some(memo)) => pass.recall(memo, key, keep),
         (None, None) => {
             let (answer, ledger) = pass.execute();
             Decided { answer, found: ledger.found(), recalled: false }
@@ -164,7 +171,7 @@ impl Pass<'_> {
     /// Returns the stored answer if it is still valid, otherwise runs the pass. A policy computes its needs and its
     /// answer only from its inputs. So if the stored needs find the same objects as before, the policy would give the
     /// same answer again.
-    fn recall(&self, memo: &Memo, key: Digest) -> Decided {
+    fn recall(&self, memo: &Memo, key: Digest, keep: Keep) -> Decided {
         if let Some(remembered) = memo.pass(&key) {
             let mut now = Vec::new();
             for (layer, needs) in self.layers().zip(&remembered.asked) {
@@ -179,7 +186,7 @@ impl Pass<'_> {
         let (answer, ledger) = self.execute();
         let found = ledger.found();
         // Store an answer only if no layer failed and every layer saw all objects that it needs.
-        if !ledger.is_cut && !matches!(answer.verdict, Verdict::Failed(_)) {
+        if keep == Keep::Answer && !ledger.is_cut && !matches!(answer.verdict, Verdict::Failed(_)) {
             memo.keep_pass(key, &answer, ledger.asked, found);
         }
         Decided { answer, found, recalled: false }

@@ -8,7 +8,7 @@ use super::{
     DecisionKey, RenderError, Rendered,
     binding::{Binding, Bound},
     observed::Observer,
-    pass,
+    pass::{self, Keep},
 };
 use crate::{
     contract::Cluster,
@@ -93,7 +93,13 @@ impl Renderer {
 
     /// Renders an object. Policies do not see the object's status.
     pub fn render(&self, object: &Value, lookup: &dyn Lookup) -> Result<Rendered, RenderError> {
-        pass::run(&self.0, object, lookup)
+        pass::run(&self.0, object, lookup, Keep::Answer)
+    }
+
+    /// Renders an object for a caller that renders each of many objects once. Uses stored answers, but stores none:
+    /// otherwise, the memo would lose the answers of other callers.
+    pub fn render_unstored(&self, object: &Value, lookup: &dyn Lookup) -> Result<Rendered, RenderError> {
+        pass::run(&self.0, object, lookup, Keep::Nothing)
     }
 
     /// Returns a digest of all inputs of a pass over an object, except the objects that the policies need. Equal
