@@ -20,6 +20,8 @@ const CORE_INSTANCES: u32 = 48;
 pub(crate) const MEMORIES: u32 = 4;
 /// The maximum number of function tables in one component.
 pub(crate) const TABLES: u32 = 12;
+/// The maximum number of entries in one function table.
+pub(super) const TABLE_ENTRIES: usize = 20_000;
 
 /// Returns the options that affect compiled code. The compile child and the process that runs the code use the same
 /// options.
@@ -71,11 +73,14 @@ pub(super) fn running() -> Config {
         .max_memory_size(MEMORY_CEILING)
         .total_tables(SANDBOXES * TABLES)
         .max_tables_per_component(TABLES)
-        .table_elements(20_000)
+        .table_elements(TABLE_ENTRIES)
         // wasmtime must clear a slot before it reuses the slot. To clear this much memory is cheaper than to return it
         // to the kernel, because the kernel reports which pages the sandbox wrote.
         .linear_memory_keep_resident(2 << 20)
         .pagemap_scan(Enabled::Auto)
+        // The same is true of tables: returning their pages to the kernel interrupts all processors. The tables of
+        // usual policies have less than this size. The pool keeps no more of a large table.
+        .table_keep_resident(16 << 10)
         // Limit the warm slots of policies that no longer run.
         .max_unused_warm_slots(SANDBOXES / 2);
     let mut config = compiling();

@@ -5,9 +5,6 @@ use wasmtime::{ResourceLimiter, Store, error::bail};
 use super::{config, progress::Progress, ticks};
 use crate::limits::Limits;
 
-/// The maximum number of entries in one table.
-const TABLE: usize = 20_000;
-
 /// The host's data for one sandbox, in the sandbox's wasmtime store.
 pub(super) struct State {
     memory: usize,
@@ -60,7 +57,7 @@ impl ResourceLimiter for State {
     }
 
     fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(desired <= TABLE)
+        Ok(desired <= config::TABLE_ENTRIES)
     }
 }
 
