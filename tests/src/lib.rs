@@ -24,3 +24,9 @@ pub mod usage;
 pub mod verdicts;
 pub mod websites;
 pub mod widgets;
+
+use mimalloc::MiMalloc;
+
+/// The allocator of `kaos-operator`, because suites and benches run the operator in their own process.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;

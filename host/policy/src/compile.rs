@@ -4,6 +4,7 @@
 mod child;
 mod container;
 mod limits;
+mod resident;
 
 use std::time::Duration;
 
@@ -75,7 +76,16 @@ pub enum CompileError {
         /// The limit in seconds.
         seconds: u64,
     },
-    /// Compilation took too much memory or crashed the compiler.
+    /// Compilation took too much memory.
+    #[error(
+        "compiling took more than {limit} bytes of memory and was stopped: give the operator's \
+             container more memory, or split large functions"
+    )]
+    TooMuchMemory {
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The compiler crashed, or the kernel refused it memory.
     #[error(
         "the compile child ended with {how}; its memory limit is {memory} bytes: give the \
              operator's container more memory, or split large functions"

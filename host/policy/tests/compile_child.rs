@@ -5,7 +5,12 @@
 mod support;
 
 use std::{
-    ffi::OsString, fs::Permissions, io::ErrorKind, os::unix::fs::PermissionsExt as _, process::ExitCode, time::Duration,
+    ffi::OsString,
+    fs::Permissions,
+    io::{ErrorKind, Write as _},
+    os::unix::{fs::PermissionsExt as _, process::ExitStatusExt as _},
+    process::{Command, ExitCode, Stdio},
+    time::Duration,
 };
 
 use kaos_policy::{
@@ -15,6 +20,10 @@ use kaos_policy::{
     contract::Cluster,
     gate::{AtOnce, Bounds, Candidate, Check, Gate, InspectError, KnownServer, LoadError, Step},
 };
+
+/// The allocator of `kaos-operator`: the limits of a child must hold with it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -34,10 +43,11 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-const TESTS: [(&str, fn()); 12] = [
+const TESTS: [(&str, fn()); 13] = [
     ("a_policy_compiled_in_a_child_passes_the_gate", a_policy_compiled_in_a_child_passes_the_gate),
     ("a_bomb_is_stopped_at_its_time_limit", a_bomb_is_stopped_at_its_time_limit),
     ("a_bomb_is_stopped_at_its_memory_limit", a_bomb_is_stopped_at_its_memory_limit),
+    ("the_kernel_refuses_memory_to_a_child_without_a_parent", the_kernel_refuses_memory_to_a_child_without_a_parent),
     (
         "types_that_take_for_ever_to_compare_are_stopped_in_time",
         types_that_take_for_ever_to_compare_are_stopped_in_time,
@@ -124,9 +134,27 @@ fn a_bomb_is_stopped_at_its_time_limit() {
 }
 
 fn a_bomb_is_stopped_at_its_memory_limit() {
-    let limits = CompileLimits { memory: 160 << 20, ..CompileLimits::default() };
+    let limits = CompileLimits { memory: 64 << 20, ..CompileLimits::default() };
     let error = unbounded(limits, &bomb()).map(|made| made.code.len()).unwrap_err();
-    assert!(matches!(error, CompileError::Died { memory, .. } if memory == limits.memory), "{error}");
+    assert_eq!(error, CompileError::TooMuchMemory { limit: limits.memory });
+    assert!(error.is_lasting(), "another attempt would take as much memory");
+}
+
+fn the_kernel_refuses_memory_to_a_child_without_a_parent() {
+    let bounds = Bounds { bytes: usize::MAX, function_bytes: u64::MAX, ..Bounds::default() };
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["compile-child", "1", "30", "30", "0", &serde_json::to_string(&bounds).unwrap()])
+        .env("MIMALLOC_ARENA_RESERVE", "0")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // The child may end before it has read all bytes.
+    let _ = child.stdin.take().unwrap().write_all(&bomb());
+    let status = child.wait().unwrap();
+    let aborted = rustix::process::Signal::ABORT.as_raw();
+    assert!(status.signal() == Some(aborted) || status.code().is_some_and(|code| code != 0), "{status}");
 }
 
 fn types_that_take_for_ever_to_compare_are_stopped_in_time() {

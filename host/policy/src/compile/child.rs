@@ -16,7 +16,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Compilation, Compile, CompileError, CompileLimits, Order};
+use super::{Compilation, Compile, CompileError, CompileLimits, Order, resident};
 use crate::{
     clock::{Clock, SystemClock},
     engine::Engine,
@@ -29,13 +29,13 @@ const UNUSABLE: u8 = 64;
 const REFUSED: u8 = 65;
 /// The exit code if the bytes are not a policy. The reason is on standard output.
 const UNFIT: u8 = 66;
-/// The interval at which the parent checks whether the child has ended.
+/// The interval at which the parent checks whether the child has ended, and how much memory the child uses.
 const LOOK: Duration = Duration::from_millis(5);
 /// The maximum number of bytes that the parent reads from the child's standard error.
 const COMPLAINT: u64 = 4 << 10;
 /// The maximum length of the line with the inspection's result, in bytes.
 const HEADER: u64 = 4 << 20;
-/// The maximum number of compiler threads. Each thread takes address space, and the child's address space is limited.
+/// The maximum number of compiler threads. Each thread takes memory, and the child's memory is limited.
 const THREADS: usize = 4;
 
 /// The result of inspecting a component, which the child sends before the compilation.
@@ -69,13 +69,15 @@ impl<C: Clock> ChildCompiler<C> {
             .arg(serde_json::to_string(bounds)?)
             .env_clear()
             .env("RAYON_NUM_THREADS", self.threads.to_string())
+            // By default, the allocator of `kaos-operator` reserves a gigabyte, and the kernel limits address space.
+            .env("MIMALLOC_ARENA_RESERVE", "0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
     }
 
-    /// Waits until the child ends, its time is up, or the caller no longer needs the result.
+    /// Waits until the child ends, exceeds a limit of memory or time, or the caller no longer needs the result.
     fn wait(&self, child: &mut Running, is_wanted: &dyn Fn() -> bool) -> Result<ExitStatus, CompileError> {
         let start = self.clock.now();
         loop {
@@ -84,6 +86,9 @@ impl<C: Clock> ChildCompiler<C> {
             }
             if !is_wanted() {
                 return Err(CompileError::Unwanted);
+            }
+            if resident::memory(child.0.id()).is_some_and(|bytes| bytes > self.limits.memory) {
+                return Err(CompileError::TooMuchMemory { limit: self.limits.memory });
             }
             if self.clock.now().saturating_sub(start) > self.limits.wall {
                 return Err(CompileError::Starved { seconds: self.limits.wall.as_secs() });

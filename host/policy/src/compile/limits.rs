@@ -7,8 +7,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::container;
 use crate::inspect::SizeClass;
 
-/// The address space that the program's file takes in a child. This part of the address space needs hardly any memory.
-const PROGRAM: u64 = 56 << 20;
+/// The address space that a child may have above its memory limit: for the program's file, the stacks of threads, and
+/// the reserve of the allocator. Most of this address space needs no memory.
+const RESERVED: u64 = 256 << 20;
 /// The niceness of a child that runs next to an operator. If no processor is free, the child gets a tenth of the
 /// processor time that the operator gets.
 const BESIDE_AN_OPERATOR: i32 = 10;
@@ -16,8 +17,8 @@ const BESIDE_AN_OPERATOR: i32 = 10;
 /// The limits of one compile step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompileLimits {
-    /// The maximum size of the child's address space in bytes. The program's file and the stacks are part of the
-    /// address space.
+    /// The maximum number of bytes of memory that only the child uses. The pages of the program's file do not count,
+    /// because the parent and the child share them.
     pub memory: u64,
     /// The limit of processor time in total, in seconds.
     pub cpu_seconds: u64,
@@ -68,10 +69,9 @@ impl CompileLimits {
         Self { niceness: 0, ..self }
     }
 
-    /// Limits the child's address space to [`PROGRAM`] plus half of the container's memory. The other half of the
-    /// container's memory is for the operator.
+    /// Limits the child's memory to half of the container's memory. The other half is for the operator.
     fn within(self, container: Option<u64>) -> Self {
-        Self { memory: container.map_or(self.memory, |bytes| self.memory.min(bytes / 2 + PROGRAM)), ..self }
+        Self { memory: container.map_or(self.memory, |bytes| self.memory.min(bytes / 2)), ..self }
     }
 
     /// Returns the seconds of processor time for the inspection.
@@ -97,7 +97,9 @@ impl CompileLimits {
         // SIGKILL, as it does when memory runs out. The soft limit is at least one second below the hard limit. So
         // SIGXCPU comes first, and the parent knows the cause.
         between(Resource::Cpu, inspecting, cpu_seconds.saturating_add(1))?;
-        at_most(Resource::As, memory)?;
+        // The parent ends a child that uses too much memory. The kernel limits only address space: this limit applies
+        // if the child takes memory faster than the parent looks, and on systems without `/proc`.
+        at_most(Resource::As, memory.saturating_add(RESERVED))?;
         Ok(())
     }
 
@@ -122,7 +124,7 @@ mod tests {
     fn a_child_gets_half_of_its_containers_memory_and_at_most_the_default() {
         let memory = |container: Option<u64>| CompileLimits::default().within(container).memory;
         let all = CompileLimits::default().memory;
-        assert_eq!(memory(Some(256 << 20)), (128 << 20) + PROGRAM);
+        assert_eq!(memory(Some(256 << 20)), 128 << 20);
         for other in [None, Some(16 << 30)] {
             assert_eq!(memory(other), all);
         }
