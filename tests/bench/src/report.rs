@@ -189,7 +189,7 @@ mod tests {
         let table = Report { load: &LOAD, measured: &pair }.table();
         for row in [
             "| Start until ready | ≤ 1.00 s | 0.50 s |  | |\n",
-            "| Load: writes | ≤ 5500 | 10 | 20 | 0.50 |\n",
+            "| Load: writes | ≤ 6500 | 10 | 20 | 0.50 |\n",
             "| Silence: writes | ≤ 0 | 0 | 0 | 1.00 |\n",
             "| Silence: processor |  | 0.01 s | 0.00 s | – |\n",
         ] {
@@ -200,10 +200,10 @@ mod tests {
     #[test]
     fn missed_aims_are_reported_with_the_measured_value() {
         let verdict = |measured: &[Measured]| Report { load: &LOAD, measured }.verdict();
-        let missed = "Load: writes: 5501, but the aim is at most 5500";
-        assert_eq!(verdict(&[one(&[("load.writes", 5500.0)])]), "Missed aims: none.");
-        assert_eq!(verdict(&[one(&[("load.writes", 5501.0)])]), format!("Missed aims:\n\n- {missed}"));
-        let pair = [one(&[("load.writes", 1.0)]), one(&[("load.writes", 5501.0)])];
+        let missed = "Load: writes: 6501, but the aim is at most 6500";
+        assert_eq!(verdict(&[one(&[("load.writes", 6500.0)])]), "Missed aims: none.");
+        assert_eq!(verdict(&[one(&[("load.writes", 6501.0)])]), format!("Missed aims:\n\n- {missed}"));
+        let pair = [one(&[("load.writes", 1.0)]), one(&[("load.writes", 6501.0)])];
         assert_eq!(verdict(&pair), "Missed aims of the first operator: none.");
     }
 }
