@@ -81,7 +81,7 @@ enum Under<'a> {
     Plan(&'a CheckedPlan),
 }
 
-/// What a pass stores in the memo.
+/// Whether a pass stores its answer in the memo.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keep {
     Answer,
