@@ -10,6 +10,7 @@ mod cluster;
 mod decision_point;
 mod install;
 mod lane;
+mod left_by_kaos;
 mod life;
 mod new_kind;
 mod pages;

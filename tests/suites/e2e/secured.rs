@@ -1,8 +1,8 @@
 //! The upgrade of a secured cluster of KAOS 0.8. Every object has a SecurityPolicy and a NetworkPolicy, and Agents call
 //! through the Gateway. This operator takes over these objects, and restarts no pod.
 //!
-//! This module builds KAOS's SecurityPolicies and NetworkPolicies from a description of KAOS 0.8. The module `today`
-//! builds all other children.
+//! This module builds KAOS's SecurityPolicies and NetworkPolicies from a description of KAOS 0.8. The module
+//! `left_by_kaos` builds all other children.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,9 @@ use kube::api::PostParams;
 use serde_json::{Value, json};
 
 use crate::decision_point::{AGENTS, CONFIG, KEYS, clear, install_kaos, prepare, upgrade};
+use crate::left_by_kaos::{Left, put};
 use crate::support::{Release, SYSTEM};
-use crate::today::{Left, lost, put, remember, until_taken_over};
+use crate::today::{lost, remember, until_taken_over};
 
 /// The samples that a secured cluster can contain. Sample 20 is missing, because its Deployment comes from a cluster
 /// without security.

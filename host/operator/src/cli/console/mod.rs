@@ -17,6 +17,8 @@ mod model;
 mod opening;
 mod page;
 mod picture;
+#[cfg(test)]
+mod sample;
 mod server;
 mod site;
 mod updates;

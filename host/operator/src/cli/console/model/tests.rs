@@ -7,85 +7,27 @@ use std::{
 };
 
 use kaos_cluster::{
-    Cluster as TestCluster, TokioClock,
+    Cluster as TestCluster,
     faults::{Attempt, Failure, NoFaults, Outcome, Verb, Verdict},
 };
-use kaos_policy::contract::{HOME, ResourceType};
+use kaos_policy::contract::ResourceType;
 use kube::core::{ApiResource, GroupVersionKind};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    start::{REREAD, start},
+    start::REREAD,
     watched_type::{Role, WatchedType},
     *,
 };
 use crate::{
-    cli::facts::OperatorFacts, definitions::embedded, input::Identity, policies::sample_cluster, watch::Served,
+    cli::console::sample::{EMPTY, SampleKind, USED, USER, add, cluster, model, until},
+    input::Identity,
+    watch::Served,
 };
 
 /// The number of objects in the tests of a cluster at rest, unless an environment variable sets another number.
 const OBJECTS: usize = 100;
-
-/// Returns a cluster that serves the default kinds, with these namespaces.
-pub(in crate::cli::console) async fn cluster(namespaces: &[&str]) -> TestCluster {
-    let clock = TokioClock::starting_at("2026-01-01T00:00:00Z".parse().expect("a time"));
-    let cluster = TestCluster::builder().clock(clock).without_controllers().start();
-    for definition in embedded() {
-        cluster.plant("apiextensions.k8s.io", "customresourcedefinitions", definition);
-    }
-    for name in [&[HOME][..], namespaces].concat() {
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        cluster.plant("", "namespaces", namespace);
-    }
-    cluster.settled().await;
-    cluster
-}
-
-/// Adds an object that is ready, or not.
-pub(in crate::cli::console) fn add(
-    cluster: &TestCluster,
-    (plural, kind): (&str, &str),
-    (namespace, name): (&str, &str),
-    is_ready: bool,
-) {
-    let spec = match kind {
-        "Agent" => json!({"modelAPI": "llm", "model": "gpt"}),
-        _ => json!({"mode": "Proxy", "proxyConfig": {"models": ["*"]}}),
-    };
-    let status = if is_ready { "True" } else { "False" };
-    let object = json!({
-        "apiVersion": "kaos.tools/v1alpha1", "kind": kind,
-        "metadata": {"name": name, "namespace": namespace, "generation": 1}, "spec": spec,
-        "status": {"observedGeneration": 1, "phase": "Ready", "ready": is_ready, "endpoint": "http://llm:8000",
-            "conditions": [{"type": "Ready", "status": status, "reason": "Test", "message": "for the test"}]},
-    });
-    cluster.plant("kaos.tools", plural, object);
-}
-
-pub(in crate::cli::console) const AGENT: (&str, &str) = ("agents", "Agent");
-pub(in crate::cli::console) const MODEL_API: (&str, &str) = ("modelapis", "ModelAPI");
-
-/// Starts a model, and waits until it knows all objects and their connections.
-pub(in crate::cli::console) async fn model(cluster: &TestCluster, named: &[&str]) -> Arc<Model> {
-    let client = kube::Client::new(cluster.service(), "default");
-    let named = named.iter().map(|&name| name.to_owned()).collect();
-    let model =
-        start(client, OperatorFacts { cluster: sample_cluster(), policies: Vec::new() }, named).await.expect("a model");
-    until(|| !model.is_loading() && model.unconnected(1).1.is_empty()).await;
-    model
-}
-
-/// Waits until something is true. The clock of the test goes on only if there is nothing else to do.
-pub(in crate::cli::console) async fn until(is_so: impl Fn() -> bool) {
-    for _ in 0..100_000 {
-        if is_so() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("the test waits for ever");
-}
 
 fn shown(model: &Model) -> Vec<String> {
     model.with_claimed(|all| all.map(|(identity, _)| identity.to_string()).collect())
@@ -95,9 +37,9 @@ fn shown(model: &Model) -> Vec<String> {
 async fn a_cluster_at_rest_gets_no_requests_and_no_object_is_evaluated_again() {
     let objects = std::env::var("KAOS_CONSOLE_OBJECTS").map_or(OBJECTS, |number| number.parse().expect("a number"));
     let cluster = cluster(&["team"]).await;
-    add(&cluster, MODEL_API, ("team", "llm"), true);
+    add(&cluster, &USED, ("team", "llm"), true);
     for number in 0..objects {
-        add(&cluster, AGENT, ("team", &format!("agent-{number}")), true);
+        add(&cluster, &USER, ("team", &format!("agent-{number}")), true);
     }
     let model = model(&cluster, &[]).await;
     let evaluations = model.evaluations.load(Ordering::Relaxed);
@@ -109,7 +51,8 @@ async fn a_cluster_at_rest_gets_no_requests_and_no_object_is_evaluated_again() {
     assert_eq!(at_rest, 0, "{:?}", cluster.journal().entries());
     // Meanwhile, the console reads the policies several times, and continues the watches.
     tokio::time::sleep(REREAD * 6).await;
-    let lists = cluster.journal().count(|entry| entry.attempt.verb == Verb::List && entry.attempt.resource == "agents");
+    let lists =
+        cluster.journal().count(|entry| entry.attempt.verb == Verb::List && entry.attempt.resource == USER.plural);
     let other = cluster.journal().count(|entry| entry.attempt.verb != Verb::Watch);
     let again = model.evaluations.load(Ordering::Relaxed) - evaluations;
     println!(
@@ -124,11 +67,11 @@ async fn a_cluster_at_rest_gets_no_requests_and_no_object_is_evaluated_again() {
 async fn a_changed_object_is_evaluated_once_and_the_others_are_not() {
     let cluster = cluster(&["team"]).await;
     for name in ["a", "b", "c"] {
-        add(&cluster, AGENT, ("team", name), true);
+        add(&cluster, &USER, ("team", name), true);
     }
     let model = model(&cluster, &[]).await;
     let before = model.evaluations.load(Ordering::Relaxed);
-    add(&cluster, AGENT, ("team", "a"), false);
+    add(&cluster, &USER, ("team", "a"), false);
     until(|| shown(&model).len() == 3 && model.counts()[0].1.open == 1).await;
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(model.evaluations.load(Ordering::Relaxed), before + 1, "the object was made again, with another UID");
@@ -147,39 +90,42 @@ fn restrict(cluster: &TestCluster, allow: impl Fn(&Attempt) -> bool + Send + Syn
 async fn each_kind_has_its_own_namespaces() {
     let cluster = cluster(&["both", "models", "none"]).await;
     for namespace in ["both", "models", "none"] {
-        add(&cluster, AGENT, (namespace, "a"), true);
-        add(&cluster, MODEL_API, (namespace, "m"), true);
+        add(&cluster, &USER, (namespace, "a"), true);
+        add(&cluster, &USED, (namespace, "m"), true);
     }
-    // The user may see ModelAPIs in more namespaces than Agents. Agents are the first kind by name.
+    // The user sees the kind with the second name in more namespaces than the kind with the first name.
     restrict(&cluster, |attempt| {
-        let place = (&*attempt.resource, &*attempt.namespace);
-        matches!(place, ("modelapis", "both" | "models") | ("agents", "both"))
+        let is_in = |of: &SampleKind, namespaces: &[&str]| {
+            attempt.resource == of.plural && namespaces.contains(&&*attempt.namespace)
+        };
+        is_in(&USED, &["both", "models"]) || is_in(&USER, &["both"])
     });
     let model = model(&cluster, &[]).await;
-    assert_eq!(shown(&model), ["Agent both/a", "ModelAPI both/m", "ModelAPI models/m"]);
+    assert_eq!(shown(&model), [USER.at("both/a"), USED.at("both/m"), USED.at("models/m")]);
     let limits = model.limits();
     assert_eq!(limits.places.hidden.iter().filter(|hidden| *hidden == "none").count(), 1, "{limits:?}");
     let missing: Vec<String> = limits.missing.iter().map(ToString::to_string).collect();
     let is_told = |start: &str| missing.iter().any(|right| right.contains(start));
-    assert!(is_told("list agents.kaos.tools in namespace models") && !is_told("agents.kaos.tools in namespace both"));
-    assert!(is_told("list mcpservers.kaos.tools in all namespaces"), "{missing:?}");
+    let right = |of: &SampleKind, place: &str| format!("list {}.kaos.tools in {place}", of.plural);
+    assert!(is_told(&right(&USER, "namespace models")) && !is_told(&right(&USER, "namespace both")));
+    assert!(is_told(&right(&EMPTY, "all namespaces")), "{missing:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_kind_of_the_whole_cluster_stays_whole_beside_kinds_with_fewer_rights() {
     let cluster = cluster(&["one", "two"]).await;
     for namespace in ["one", "two"] {
-        add(&cluster, AGENT, (namespace, "a"), true);
-        add(&cluster, MODEL_API, (namespace, "m"), true);
+        add(&cluster, &USER, (namespace, "a"), true);
+        add(&cluster, &USED, (namespace, "m"), true);
     }
     restrict(&cluster, |attempt| {
-        matches!((&*attempt.resource, &*attempt.namespace), ("modelapis", _) | ("agents", "two"))
+        attempt.resource == USED.plural || (attempt.resource == USER.plural && attempt.namespace == "two")
     });
     let model = model(&cluster, &[]).await;
-    assert_eq!(shown(&model), ["Agent two/a", "ModelAPI one/m", "ModelAPI two/m"]);
-    assert!(model.limits().places.hidden.is_empty(), "the user sees ModelAPIs in every namespace");
+    assert_eq!(shown(&model), [USER.at("two/a"), USED.at("one/m"), USED.at("two/m")]);
+    assert!(model.limits().places.hidden.is_empty(), "the user sees the objects of one kind in every namespace");
     let watches = cluster.journal().count(|entry| {
-        entry.attempt.verb == Verb::Watch && entry.attempt.resource == "modelapis" && entry.attempt.namespace.is_empty()
+        entry.attempt.verb == Verb::Watch && entry.attempt.resource == USED.plural && entry.attempt.namespace.is_empty()
     });
     assert_eq!(watches, 1);
 }
@@ -188,31 +134,31 @@ async fn a_kind_of_the_whole_cluster_stays_whole_beside_kinds_with_fewer_rights(
 async fn the_user_can_name_the_namespaces() {
     let cluster = cluster(&["one", "two"]).await;
     for namespace in ["one", "two"] {
-        add(&cluster, AGENT, (namespace, "a"), true);
+        add(&cluster, &USER, (namespace, "a"), true);
     }
     let model = model(&cluster, &["two"]).await;
-    assert_eq!(shown(&model), ["Agent two/a"]);
+    assert_eq!(shown(&model), [USER.at("two/a")]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_note_about_a_lost_watch_goes_as_soon_as_the_watch_works_again() {
     let cluster = cluster(&["team"]).await;
-    add(&cluster, AGENT, ("team", "a"), true);
+    add(&cluster, &USER, ("team", "a"), true);
     let model = model(&cluster, &[]).await;
     assert!(model.limits().broken.is_empty());
     cluster.set_faults(|attempt: &Attempt, _: &mut fastrand::Rng| {
-        let is_lost = attempt.verb == Verb::Watch && attempt.resource == "agents";
+        let is_lost = attempt.verb == Verb::Watch && attempt.resource == USER.plural;
         if is_lost { Verdict::from(Outcome::FailBefore(Failure::Server(503))) } else { Verdict::default() }
     });
     cluster.cut_watches();
-    // The test has cut all watches, but only the watch of Agents cannot continue.
-    let is_broken =
-        |broken: &[String]| matches!(broken, [one] if one.starts_with("Agent objects may be out of date: "));
+    // The test has cut all watches, but only the watch of this kind cannot continue.
+    let told = format!("{} objects may be out of date: ", USER.kind);
+    let is_broken = |broken: &[String]| matches!(broken, [one] if one.starts_with(&told));
     until(|| is_broken(&model.limits().broken)).await;
     cluster.journal().clear();
     cluster.set_faults(NoFaults);
     until(|| model.limits().broken.is_empty()).await;
-    let is_list = |attempt: &Attempt| attempt.verb == Verb::List && attempt.resource == "agents";
+    let is_list = |attempt: &Attempt| attempt.verb == Verb::List && attempt.resource == USER.plural;
     let lists = cluster.journal().count(|entry| is_list(&entry.attempt));
     assert_eq!(lists, 0, "the watch continued where it ended");
 }
@@ -298,10 +244,4 @@ async fn work_keeps_its_slot_until_it_ends_also_if_nobody_waits_for_it() {
     assert_eq!(model.free_slots(), before - 1, "the browser went, but the work goes on");
     go.send(()).expect("the work waits");
     until(|| model.free_slots() == before).await;
-}
-
-/// Returns the JSON of an object, for tests that change it.
-pub(in crate::cli::console) fn stored(cluster: &TestCluster, namespace: &str, name: &str) -> Value {
-    let object = cluster.object("kaos.tools", "agents", namespace, name).expect("an Agent");
-    (*object).clone()
 }

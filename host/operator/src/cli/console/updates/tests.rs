@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    cli::console::model::tests::{AGENT, MODEL_API, add, cluster, model, stored, until},
+    cli::console::sample::{USED, USER, add, cluster, model, stored, until},
     locking::lock,
 };
 
@@ -54,24 +54,27 @@ fn has_text(update: &Update, text: &str) -> bool {
     matches!(update, Update::Parts(parts) if parts.iter().any(|part| part["html"].as_str().is_some_and(|it| it.contains(text))))
 }
 
-const WRITER: &str = "/object/kaos.tools/Agent/team/writer";
+/// Returns the address of an object's page.
+fn writer() -> String {
+    format!("/object/kaos.tools/{}/team/writer", USER.kind)
+}
 
-async fn team(agents: usize) -> TestCluster {
+async fn team(others: usize) -> TestCluster {
     let cluster = cluster(&["team"]).await;
-    add(&cluster, MODEL_API, ("team", "llm"), true);
-    add(&cluster, AGENT, ("team", "writer"), true);
-    for number in 0..agents {
-        add(&cluster, AGENT, ("team", &format!("agent-{number}")), true);
+    add(&cluster, &USED, ("team", "llm"), true);
+    add(&cluster, &USER, ("team", "writer"), true);
+    for number in 0..others {
+        add(&cluster, &USER, ("team", &format!("other-{number}")), true);
     }
     cluster
 }
 
-/// Changes the status of an Agent.
+/// Changes the status of an object.
 fn change(cluster: &TestCluster, name: &str, message: &str) {
-    let mut agent = stored(cluster, "team", name);
-    agent["status"]["conditions"][0]["message"] = json!(message);
-    agent["status"]["message"] = json!(message);
-    cluster.plant("kaos.tools", "agents", agent);
+    let mut object = stored(cluster, "team", name);
+    object["status"]["conditions"][0]["message"] = json!(message);
+    object["status"]["message"] = json!(message);
+    cluster.plant("kaos.tools", USER.plural, object);
 }
 
 #[tokio::test(start_paused = true)]
@@ -95,14 +98,14 @@ async fn open_pages_with_ready_objects_send_no_requests_and_other_changes_do_not
 async fn an_open_page_sends_as_many_requests_under_churn_as_at_rest() {
     let cluster = team(20).await;
     let model = model(&cluster, &[]).await;
-    let page = Browser::open(&model, WRITER);
+    let page = Browser::open(&model, &writer());
     until(|| page.has(|update| *update == Update::Fresh)).await;
     let half_a_minute = async |is_churning: bool| {
         cluster.journal().clear();
         for step in 0..300 {
             if is_churning {
                 change(&cluster, "writer", &format!("message {step}"));
-                change(&cluster, &format!("agent-{}", step % 20), &format!("message {step}"));
+                change(&cluster, &format!("other-{}", step % 20), &format!("message {step}"));
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -123,7 +126,7 @@ async fn pages_with_the_same_objects_share_their_requests() {
     let model = model(&cluster, &[]).await;
     let requests = async |pages: usize| {
         cluster.journal().clear();
-        let open: Vec<Browser> = (0..pages).map(|_| Browser::open(&model, WRITER)).collect();
+        let open: Vec<Browser> = (0..pages).map(|_| Browser::open(&model, &writer())).collect();
         until(|| open.iter().all(|page| page.has(|update| *update == Update::Fresh))).await;
         tokio::time::sleep(Duration::from_mins(2)).await;
         cluster.journal().count(|entry| entry.attempt.verb != Verb::Watch)
@@ -137,11 +140,11 @@ async fn pages_with_the_same_objects_share_their_requests() {
 async fn an_object_page_shows_new_events_although_nothing_that_is_watched_changes() {
     let cluster = team(0).await;
     let model = model(&cluster, &[]).await;
-    let page = Browser::open(&model, WRITER);
+    let page = Browser::open(&model, &writer());
     until(|| page.has(|update| *update == Update::Fresh)).await;
     let uid = stored(&cluster, "team", "writer")["metadata"]["uid"].clone();
     let event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "team"},
-        "involvedObject": {"kind": "Agent", "namespace": "team", "name": "writer", "uid": uid},
+        "involvedObject": {"kind": USER.kind, "namespace": "team", "name": "writer", "uid": uid},
         "reason": "BackOff", "message": "crashes again and again", "type": "Warning", "count": 1,
         "lastTimestamp": "2026-01-01T00:01:00Z"});
     cluster.plant("", "events", event);
@@ -152,7 +155,7 @@ async fn an_object_page_shows_new_events_although_nothing_that_is_watched_change
 async fn a_page_says_that_it_is_out_of_date_and_recovers_although_nothing_changes() {
     let cluster = team(0).await;
     let model = model(&cluster, &[]).await;
-    let page = Browser::open(&model, WRITER);
+    let page = Browser::open(&model, &writer());
     until(|| page.has(|update| *update == Update::Fresh)).await;
     cluster.set_faults(|attempt: &Attempt, _: &mut fastrand::Rng| {
         let is_lost = attempt.resource == "events";
@@ -170,10 +173,10 @@ async fn a_page_says_that_it_is_out_of_date_and_recovers_although_nothing_change
 async fn a_page_of_an_object_that_comes_and_goes_reloads_and_ends() {
     let cluster = team(0).await;
     let model = model(&cluster, &[]).await;
-    let page = Browser::open(&model, WRITER);
+    let page = Browser::open(&model, &writer());
     until(|| page.has(|update| *update == Update::Fresh)).await;
     let seen = HashMap::from([("loading".to_owned(), "0".to_owned())]);
-    let address = Address::parse(WRITER).expect("an address");
+    let address = Address::parse(&writer()).expect("an address");
     let mut loading = FollowedPage::new(Arc::clone(&model), "/base".into(), address, seen);
     assert_eq!(
         loading.next().await,
@@ -183,7 +186,7 @@ async fn a_page_of_an_object_that_comes_and_goes_reloads_and_ends() {
     assert_eq!(loading.next().await, None);
     let client = kube::Client::new(cluster.service(), "team");
     let resource =
-        kube::core::ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk("kaos.tools", "v1alpha1", "Agent"));
+        kube::core::ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk("kaos.tools", "v1alpha1", USER.kind));
     let api: kube::Api<kube::api::DynamicObject> = kube::Api::namespaced_with(client, "team", &resource);
     api.delete("writer", &kube::api::DeleteParams::default()).await.expect("the object is deleted");
     until(|| page.has(|update| *update == Update::Gone)).await;

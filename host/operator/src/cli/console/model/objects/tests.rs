@@ -2,24 +2,24 @@ use serde_json::json;
 
 use super::*;
 
-fn agent(name: &str, version: u32) -> Value {
-    json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "metadata":
+fn widget(name: &str, version: u32) -> Value {
+    json!({"apiVersion": "x.io/v1", "kind": "Widget", "metadata":
         {"name": name, "namespace": "team", "uid": name, "resourceVersion": version.to_string()}})
 }
 
 #[test]
 fn a_list_replaces_what_the_watch_missed_and_answers_for_its_place_only() {
-    let of = ResourceType::new("kaos.tools/v1alpha1", "Agent");
+    let of = ResourceType::new("x.io/v1", "Widget");
     let target = |namespace: &str, name: &str| {
         let (api_version, kind) = (of.api_version.clone(), of.kind.clone());
         Target::Named(Reference { api_version, kind, namespace: Some(namespace.to_owned()), name: name.to_owned() })
     };
     let mut objects = Objects::default();
     for name in ["a", "b"] {
-        objects.put(identity_of(&agent(name, 1)), agent(name, 1), true);
+        objects.put(identity_of(&widget(name, 1)), widget(name, 1), true);
     }
     assert!(objects.find(&target("team", "a")).is_none(), "the list has not ended");
-    objects.listed(&of, Some("team"), &BTreeSet::from([identity_of(&agent("a", 1))]), true);
+    objects.listed(&of, Some("team"), &BTreeSet::from([identity_of(&widget("a", 1))]), true);
     assert_eq!(objects.find(&target("team", "a")).map(|found| found.len()), Some(1));
     assert_eq!(objects.find(&target("team", "b")).map(|found| found.len()), Some(0));
     assert!(objects.find(&target("other", "a")).is_none());
@@ -27,9 +27,9 @@ fn a_list_replaces_what_the_watch_missed_and_answers_for_its_place_only() {
 
 #[test]
 fn connections_follow_both_ways_until_the_object_changes_or_goes() {
-    let (user, used) = (identity_of(&agent("a", 1)), identity_of(&agent("b", 1)));
+    let (user, used) = (identity_of(&widget("a", 1)), identity_of(&widget("b", 1)));
     let mut objects = Objects::default();
-    objects.put(user.clone(), agent("a", 1), true);
+    objects.put(user.clone(), widget("a", 1), true);
     let [Unconnected { wanted, .. }] = objects.unconnected(9).try_into().unwrap_or_else(|_| panic!("one object"));
     let change = objects.connect(&user, wanted, vec![used.clone()]).expect("a change");
     assert_eq!(change.related, BTreeSet::from([user.clone(), used.clone()]));
@@ -46,14 +46,14 @@ fn connections_follow_both_ways_until_the_object_changes_or_goes() {
 
 #[test]
 fn an_answer_about_an_object_that_went_or_changed_meanwhile_leaves_nothing() {
-    let (user, used) = (identity_of(&agent("a", 1)), identity_of(&agent("b", 1)));
+    let (user, used) = (identity_of(&widget("a", 1)), identity_of(&widget("b", 1)));
     let mut objects = Objects::default();
-    objects.put(user.clone(), agent("a", 1), true);
+    objects.put(user.clone(), widget("a", 1), true);
     let wanted = objects.unconnected(9)[0].wanted;
     objects.remove(&user);
     assert_eq!(objects.connect(&user, wanted, vec![used.clone()]), None);
     assert_eq!(objects.connected(), (0, 0));
-    let mut edited = agent("a", 2);
+    let mut edited = widget("a", 2);
     edited["metadata"]["generation"] = json!(2);
     objects.put(user.clone(), edited, true);
     assert_eq!(objects.connect(&user, wanted, vec![used]), None);
@@ -63,15 +63,15 @@ fn an_answer_about_an_object_that_went_or_changed_meanwhile_leaves_nothing() {
 
 #[test]
 fn an_object_that_comes_again_in_the_same_version_changes_nothing_and_a_child_touches_its_owner() {
-    let owner = identity_of(&agent("a", 1));
+    let owner = identity_of(&widget("a", 1));
     let mut child = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata":
-        {"name": "agent-a", "namespace": "team", "uid": "d", "resourceVersion": "1", "ownerReferences":
-            [{"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "name": "a", "uid": "a"}]}});
+        {"name": "widget-a", "namespace": "team", "uid": "d", "resourceVersion": "1", "ownerReferences":
+            [{"apiVersion": "x.io/v1", "kind": "Widget", "name": "a", "uid": "a"}]}});
     let mut objects = Objects::default();
-    let change = objects.put(owner.clone(), agent("a", 1), true).expect("a change");
+    let change = objects.put(owner.clone(), widget("a", 1), true).expect("a change");
     assert!(change.is_listed);
-    assert_eq!(objects.put(owner.clone(), agent("a", 1), true), None);
-    let change = objects.put(owner.clone(), agent("a", 2), true).expect("a change");
+    assert_eq!(objects.put(owner.clone(), widget("a", 1), true), None);
+    let change = objects.put(owner.clone(), widget("a", 2), true).expect("a change");
     assert!(!change.is_listed, "the object looks the same in a list");
     let change = objects.put(identity_of(&child), child.clone(), false).expect("a change");
     assert!(change.related.contains(&owner) && !change.is_listed);
@@ -87,16 +87,16 @@ fn an_object_that_comes_again_in_the_same_version_changes_nothing_and_a_child_to
 fn the_numbers_follow_every_change() {
     let mut objects = Objects::default();
     for name in ["a", "b"] {
-        objects.put(identity_of(&agent(name, 1)), agent(name, 1), true);
+        objects.put(identity_of(&widget(name, 1)), widget(name, 1), true);
     }
     let counts = |objects: &Objects| objects.counts().iter().map(|(_, count)| count).collect::<Vec<_>>();
     assert_eq!(counts(&objects), [super::super::counts::Count { open: 2, total: 2 }]);
-    let mut ready = agent("a", 2);
+    let mut ready = widget("a", 2);
     ready["metadata"]["generation"] = json!(1);
     ready["status"] = json!({"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "True"}]});
     objects.put(identity_of(&ready), ready, true);
     assert_eq!(counts(&objects), [super::super::counts::Count { open: 1, total: 2 }]);
-    objects.forget(&ResourceType::new("kaos.tools/v1alpha1", "Agent"));
+    objects.forget(&ResourceType::new("x.io/v1", "Widget"));
     assert!(counts(&objects).is_empty());
 }
 

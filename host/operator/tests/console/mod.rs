@@ -1,14 +1,13 @@
 //! Runs `kaos-operator console` on an embedded cluster with an operator, and asks for its pages as a browser does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::{Ipv4Addr, SocketAddr, TcpStream},
-    process::{Child, ChildStdout, Command, Stdio},
-};
+mod browser;
+
+use std::process::Command;
 
 use serde_json::{Value, json};
 
+use self::browser::{Answer, Console};
 use crate::{
     stage::{Process, Stage},
     support::{binary, ignores},
@@ -23,131 +22,6 @@ const PROTECTION: [&str; 5] = [
     "referrer-policy: same-origin",
     "cache-control: no-store",
 ];
-
-/// A running console, and the cookie of a browser that opened its address.
-struct Console {
-    process: Child,
-    _output: BufReader<ChildStdout>,
-    port: u16,
-    token: String,
-    /// The value of the cookie, and the secret path. Empty until the console answered the first request.
-    cookie: String,
-    base: String,
-}
-
-/// An answer of the console.
-#[derive(Debug)]
-struct Answer {
-    status: u16,
-    /// The headers, in lower case.
-    head: String,
-    body: String,
-}
-
-impl Console {
-    /// Starts the console with this kubeconfig.
-    fn start(kubeconfig: &str, arguments: &[&str]) -> Self {
-        let mut command = binary();
-        command.args(["console", "--no-browser", "--kubeconfig", kubeconfig]).args(arguments);
-        Self::of(&mut command)
-    }
-
-    /// Starts a program that prints the address of a console.
-    fn of(command: &mut Command) -> Self {
-        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut output = BufReader::new(process.stdout.take().unwrap());
-        let mut line = String::new();
-        while !line.contains("/?token=") {
-            line.clear();
-            assert!(output.read_line(&mut line).unwrap() > 0, "the program ended without an address");
-        }
-        let (port, token) = line.trim()["http://127.0.0.1:".len()..].split_once("/?token=").unwrap();
-        let (port, token) = (port.parse().unwrap(), token.to_owned());
-        let (cookie, base) = (String::new(), String::new());
-        let mut console = Self { process, _output: output, port, token, cookie, base };
-        console.enter();
-        console
-    }
-
-    /// Opens the printed address as a browser does.
-    fn enter(&mut self) {
-        let entered = self.send("GET", &format!("/?token={}", self.token), &[("Host", &self.host())], "");
-        let cookie = entered.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
-        let (pair, attributes) = cookie.split_once("; ").unwrap();
-        pair.clone_into(&mut self.cookie);
-        attributes.strip_prefix("path=").unwrap().split_once("/;").unwrap().0.clone_into(&mut self.base);
-    }
-
-    fn host(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
-    }
-
-    fn cookie(&self) -> String {
-        self.cookie.clone()
-    }
-
-    /// Returns the whole path of a page.
-    fn path(&self, page: &str) -> String {
-        format!("{}{page}", self.base)
-    }
-
-    fn connect(&self) -> TcpStream {
-        TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, self.port))).unwrap()
-    }
-
-    /// Sends a request with exactly these headers.
-    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let mut stream = self.connect();
-        let headers: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-        let headers = headers.concat();
-        let length = body.len();
-        let head =
-            format!("{method} {path} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n");
-        stream.write_all(head.as_bytes()).unwrap();
-        stream.write_all(body.as_bytes()).unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Answer { status, head: head.to_lowercase(), body: body.to_owned() }
-    }
-
-    /// Asks for a page, as the browser that opened the address does.
-    fn get(&self, path: &str) -> Answer {
-        self.send("GET", &self.path(path), &[("Host", &self.host()), ("Cookie", &self.cookie())], "")
-    }
-
-    /// Sends the form of a page.
-    fn post(&self, path: &str, yaml: &str) -> Answer {
-        let origin = format!("http://{}", self.host());
-        let headers = [
-            ("Host", &*self.host()),
-            ("Cookie", &*self.cookie()),
-            ("Origin", &*origin),
-            ("Content-Type", "application/x-www-form-urlencoded"),
-        ];
-        let body: Vec<String> = yaml.bytes().map(|byte| format!("%{byte:02X}")).collect();
-        self.send("POST", &self.path(path), &headers, &format!("yaml={}", body.concat()))
-    }
-
-    /// Reads the changes of a page until a changed part contains a text.
-    fn until(&self, page: &str, text: &str) {
-        let (mut stream, host, cookie) = (self.connect(), self.host(), self.cookie());
-        let page = page.replace('?', "%3F").replace('&', "%26").replace('=', "%3D");
-        let path = self.path(&format!("/events?page={page}&seen="));
-        let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\n\r\n");
-        stream.write_all(head.as_bytes()).unwrap();
-        let mut lines = BufReader::new(stream).lines();
-        let found = lines.find(|line| line.as_ref().unwrap().contains(text));
-        assert!(found.is_some(), "the stream ended without {text:?}");
-    }
-}
-
-impl Drop for Console {
-    fn drop(&mut self) {
-        let _ended = self.process.kill().and_then(|()| self.process.wait());
-    }
-}
 
 /// A cluster with an operator and a console.
 struct World {
