@@ -50,8 +50,8 @@ func compressCommand([]string) error {
 	return packed.Close()
 }
 
-// compressor returns a writer that compresses. It uses a library whose version go.mod fixes, because the output of Go's
-// own library changes with the version of Go.
+// compressor returns a writer that compresses with gzip. The library is not Go's own, whose output changes with the
+// version of Go. go.mod fixes the library's version.
 func compressor(to io.Writer) *gzip.Writer {
 	packed, err := gzip.NewWriterLevel(to, gzip.BestCompression)
 	if err != nil {
@@ -154,7 +154,7 @@ type archived struct {
 	// `links` maps each symbolic link to its target. `programs` says for each file whether it is executable.
 	links    map[string]string
 	programs map[string]bool
-	// The time of the newest file.
+	// The latest modification time of the files.
 	modified time.Time
 	// The comment of the archive. `git archive` writes the commit into this comment.
 	comment string

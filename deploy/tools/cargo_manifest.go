@@ -63,7 +63,7 @@ func (s *sources) publishedCrates() (map[string]publishedCrate, error) {
 	return found, nil
 }
 
-// workspace returns the manifest of the nearest workspace.
+// workspace returns the manifest of the workspace to which the crate in `folder` belongs.
 func (s *sources) workspace(folder string) (cargoManifest, error) {
 	for {
 		if text, found := s.files[path.Join(folder, "Cargo.toml")]; found {
@@ -131,7 +131,8 @@ func (c publishedCrate) differences(packaged cargoManifest, files []string) []st
 
 var dependencyTables = []string{"dependencies", "build-dependencies", "dev-dependencies"}
 
-// dependenciesOf returns each dependency as a text, by its table and name. The texts of equal dependencies are equal.
+// dependenciesOf maps the table and name of each dependency to the dependency as JSON. Equal dependencies have equal
+// JSON.
 func dependenciesOf(of, workspace cargoManifest) map[string]string {
 	found := map[string]string{}
 	add := func(under string, tables map[string]any) {
@@ -156,8 +157,8 @@ func dependenciesOf(of, workspace cargoManifest) map[string]string {
 }
 
 // plainDependency returns a dependency as cargo packages it: as a table, with the values that the crate inherits from
-// `workspace`. Like cargo, it omits paths if there is a workspace, as for a Cargo.toml of the sources. For a packaged
-// Cargo.toml there is no workspace, so a path stays, and counts as a difference.
+// `workspace`. For a Cargo.toml of the sources, callers pass a `workspace`, and plainDependency omits paths like cargo.
+// For a packaged Cargo.toml, callers pass nil. A path in it stays, and counts as a difference.
 func plainDependency(name string, written any, workspace cargoManifest) map[string]any {
 	plain := map[string]any{}
 	switch written := written.(type) {

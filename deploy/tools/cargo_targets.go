@@ -80,7 +80,7 @@ func (c publishedCrate) differentTargets(packaged cargoManifest, files []string)
 	return found
 }
 
-// union returns the keys of two maps, in order.
+// union returns the sorted keys of two maps.
 func union[V any](a, b map[string]V) []string {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
@@ -112,7 +112,7 @@ func (c publishedCrate) foundBelow(folder string, files []string) []string {
 	return names
 }
 
-// buildScript returns the build script of a crate with these files: its path, or false.
+// buildScript returns the path of the crate's build script, or false if the crate has none.
 func (c publishedCrate) buildScript(files []string) any {
 	declared := c.inherited("build")
 	switch {

@@ -21,7 +21,7 @@ name = "one"
 crate-type = ["cdylib"]
 `
 
-// asPackaged is the Cargo.toml that cargo writes into the crate.
+// asPackaged is the Cargo.toml that cargo writes when it packages the crate with the Cargo.toml `ofTheSources`.
 const asPackaged = `[package]
 name = "a-crate"
 version = "1.0.0"
@@ -101,7 +101,7 @@ func TestABuildScriptOfTheSourcesMustNotBeLeftOut(t *testing.T) {
 	}
 }
 
-// replaced replaces a part of a text, which must contain the part.
+// replaced replaces `old` in a text by `new`. The test fails if the text does not contain `old`.
 func replaced(t *testing.T, text, old, new string) string {
 	if !strings.Contains(text, old) {
 		t.Fatalf("%q is missing", old)

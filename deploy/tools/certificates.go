@@ -25,7 +25,7 @@ func certificates() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// certificatesModule finds the version of the module with the certificates in a go.mod.
+// certificatesModule matches the line of a go.mod that requires the certificates, and captures their version.
 var certificatesModule = regexp.MustCompile(`(?m)^\tgolang\.org/x/crypto/x509roots/fallback (\S+)$`)
 
 // certificatesVersion returns the version of the certificates that a go.mod fixes.

@@ -78,8 +78,8 @@ func unpackCrate(one crate, checksum, cache, to string) error {
 	return os.WriteFile(filepath.Join(folder, ".cargo-checksum.json"), sum, 0o644)
 }
 
-// cachedCrate returns the file with this checksum. Several files can match the pattern, because each registry and each
-// mirror has its own folder in the cache.
+// cachedCrate returns the path of the file that matches `pattern` and has this checksum. Several files can match the
+// pattern, because each registry and each mirror has its own folder in the cache.
 func cachedCrate(pattern, checksum string) (string, error) {
 	found, err := filepath.Glob(pattern)
 	if err != nil {

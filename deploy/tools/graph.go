@@ -41,8 +41,8 @@ func (s *sources) graph(part part) (*graph, error) {
 		from := crate{one.Name, one.Version}
 		made.needs[from] = nil
 		for _, written := range one.Dependencies {
-			// The lock file names a dependency by its name. If several crates have this name, the version follows the
-			// name. If several crates have this name and version, the source follows the version.
+			// The lock file names a dependency by its crate's name. If several crates have this name, the version
+			// follows the name. If several crates have this name and version, the source follows the version.
 			words := strings.Fields(written)
 			to, found := named[strings.Join(words[:min(2, len(words))], " ")]
 			if !found {
@@ -82,7 +82,8 @@ func (g *graph) roots(part part) []crate {
 	return found
 }
 
-// reached returns the crates that `follow` reaches from the roots.
+// reached returns the roots of a part, and all their direct and indirect dependencies. `follow` returns the direct
+// dependencies of a crate.
 func (g *graph) reached(part part, follow func(crate) []crate) map[crate]bool {
 	seen, next := map[crate]bool{}, g.roots(part)
 	for len(next) > 0 {

@@ -6,8 +6,8 @@ import (
 )
 
 // partSources has a policy, its library, and crates of the registry. The policy always needs `always` 2.0.0, and
-// nothing needs `always` 1.0.0. All other crates are only possible parts of the policy: a crate of the registry, a
-// feature or a test needs them.
+// nothing needs `always` 1.0.0. A build of the policy can contain the other crates, but need not: only a crate of the
+// registry, a feature or a test needs them.
 var partSources = &sources{files: contents{
 	"guest-policies/Cargo.lock": []byte(`
 [[package]]

@@ -23,8 +23,8 @@ var (
 
 const programText = "the program"
 
-// problemsOf verifies the image of a release, and returns the problems. The parameter `index` is the image. The layout
-// names the image with the version `named`.
+// problemsOf verifies the image `index` as the image of a release, and returns the problems. `named` is the version in
+// the image's name in the OCI layout.
 func problemsOf(t *testing.T, index v1.ImageIndex, named string) string {
 	folder := t.TempDir()
 	file := must(os.Create(filepath.Join(folder, imageFile(facts.version))))

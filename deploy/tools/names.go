@@ -39,7 +39,7 @@ func known(platform string) bool {
 	return false
 }
 
-// splitPlatform returns the operating system and the architecture.
+// splitPlatform returns the operating system and the architecture of a platform.
 func splitPlatform(platform string) (string, string, error) {
 	system, architecture, found := strings.Cut(platform, "-")
 	if !found || !known(platform) {

@@ -23,9 +23,9 @@ import (
 
 var logins = remote.WithAuthFromKeychain(authn.DefaultKeychain)
 
-// pushCommand pushes the image and the chart of a release, and prints the name of each with its digest. It uses the
-// logins of docker. If the registry already has the image or the chart of this version with another digest, pushCommand
-// fails and pushes nothing.
+// pushCommand pushes the image and the chart of a release, and prints the name of each with its digest. It sends the
+// credentials that `docker login` stored. If the registry already has the image or the chart of this version with
+// another digest, pushCommand fails and pushes nothing.
 func pushCommand(arguments []string) error {
 	flags := flag.NewFlagSet("push", flag.ExitOnError)
 	owner := flags.String("owner", path.Dir(repository), "the registry, and the owner of the image there")
@@ -84,7 +84,7 @@ func pushCommand(arguments []string) error {
 	return nil
 }
 
-// isFree returns an error if the registry has the tag with another digest.
+// isFree returns an error if the tag in the registry already has a digest other than `digest`.
 func isFree(tag name.Tag, digest v1.Hash) error {
 	found, err := remote.Head(tag, logins)
 	var answer *transport.Error

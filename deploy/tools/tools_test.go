@@ -22,7 +22,8 @@ func must[V any](value V, err error) V {
 	return value
 }
 
-// writeImage writes an image with a text instead of the program for each platform, and returns the path of the archive.
+// writeImage writes an image for some platforms, and returns the path of the archive. A short text replaces the program
+// of each platform.
 func writeImage(t *testing.T, platforms ...string) string {
 	folder := t.TempDir()
 	to := filepath.Join(folder, "image.tar")
@@ -111,7 +112,7 @@ func TestTheImageStartsAsThatOfTheDockerfile(t *testing.T) {
 	}
 }
 
-// krew-index refuses a manifest that breaks one of the rules in this test.
+// krew-index, the public list of plugins, refuses a manifest that breaks one of the rules in this test.
 func TestTheManifestForKrewFollowsTheRulesOfItsIndex(t *testing.T) {
 	folder := t.TempDir()
 	for _, platform := range []string{"linux-amd64", "darwin-arm64"} {

@@ -243,8 +243,8 @@ func (r *released) checkProvenance() {
 	r.expect(provenanceFile, "the type of the build", build.BuildType, buildType)
 	r.expect(provenanceFile, "the repository", build.ExternalParameters.Repository, project)
 	r.expect(provenanceFile, "the origin of the commit", r.said.origin(), "git+"+project)
-	// If the project's workflow signed the release, the workflow must also have built it. If another signer signed the
-	// release, somebody may have built it by hand.
+	// If the project's workflow signed the release, the workflow must also have built it. Another signer may have built
+	// the release by hand.
 	builders := []string{r.signer}
 	if r.signer != projectIdentity+r.version {
 		builders = append(builders, byHand)

@@ -1,5 +1,5 @@
-// The policy `queue` as a script. It makes the same plans and the same status as the policy in Rust (src), byte for
-// byte: a test of this repository compares both. `docs/guide/a-real-policy.md` explains the policy step by step.
+// The policy `queue` as a script. The script makes the same plans and the same status as the policy in Rust (src), byte
+// for byte. A test compares both. `docs/guide/a-real-policy.md` explains the policy step by step.
 
 const API_VERSION = 'example.com/v1';
 const CONTAINER = 'server';
@@ -7,8 +7,8 @@ const PASSWORD = 'password';
 const EXTRA_KEY = 'extra.conf';
 const LOGIN = 'login';
 const EXTRA = 'extra';
-// The maximum length of a StatefulSet's name. Kubernetes adds eleven characters for the name of a revision, which may
-// have 63 characters.
+// The maximum length of a StatefulSet's name. Kubernetes adds eleven characters and puts the result into a label, whose
+// value has at most 63.
 const NAME_MAX = 52;
 
 /** @returns {import('./policy').Descriptor} */

@@ -1,5 +1,5 @@
-//! Runs the bench with a small load. The test goes through every chapter of the story, and checks facts that hold for a
-//! load of any size.
+//! Runs the bench with a small load. The test runs every chapter of the bench, and checks those results that are the
+//! same for a load of any size.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;

@@ -1,7 +1,7 @@
 // Tests the console in a headless browser, on the demo's cluster: real clicks, the keyboard alone, changes while a page is
 // open, a policy that tries to inject markup, and accessibility. With KAOS_SCREENSHOTS=1, also writes the screenshots
-// of the documentation. With KAOS_CONSOLE_AGENTS=1000, also adds 1,000 Agents, and prints how soon the pages appear
-// then.
+// of the documentation. With KAOS_CONSOLE_AGENTS=1000, also adds 1,000 Agents to the cluster, and prints how long each
+// page then takes to appear.
 //
 // |  node tests/console/run.mjs PROGRAM
 
@@ -51,7 +51,7 @@ const MARKUP = '<img src="x" onerror="window.injected=1">';
 
 const address = (await start(['console', '--no-browser', '--kubeconfig', kubeconfig], (line) => line.includes('token='))).trim();
 const origin = new URL(address).origin;
-// All pages are below a secret path.
+// The secret path below which the console serves its pages.
 let base = '';
 const browser = await Browser.start();
 

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
 const ELEMENT = 'element-6066-11e4-a52e-4f735466cecf';
-// How long a page may take to show a text, in milliseconds.
+// The time limit in milliseconds until a page shows an expected text.
 const PATIENCE = 60_000;
 const STARTED = /started successfully on port (\d+)/;
 export const KEYS = { tab: '\uE004', enter: '\uE007', control: '\uE009', end: '\uE010' };
@@ -18,7 +18,7 @@ export async function started(program, args, fits, options = {}) {
     child.once('error', reject);
     child.once('exit', (code) => reject(new Error(`${program} ${args[0]} ended with ${code}`)));
   });
-  // The program may end after it has printed that line.
+  // After the program has printed that line, its end is no error.
   ended.catch(() => {});
   const lines = createInterface({ input: child.stdout });
   const line = new Promise((resolve) => lines.on('line', (text) => fits(text) && resolve(text)));
@@ -128,7 +128,7 @@ export class Browser {
     return Buffer.from(await this.send('GET', '/screenshot'), 'base64');
   }
 
-  // Chooses the colour scheme that the browser reports to pages as the user's choice.
+  // Sets the colour scheme that the browser reports to pages as the user's preference.
   scheme(value) {
     const params = { features: [{ name: 'prefers-color-scheme', value }] };
     return this.send('POST', '/goog/cdp/execute', { cmd: 'Emulation.setEmulatedMedia', params });

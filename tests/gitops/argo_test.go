@@ -11,15 +11,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// health is what Argo CD says about the health of an object. A script must return both fields as texts: Argo CD fails
-// on a value of another type.
+// health is the health of an object according to Argo CD. A script must return both fields as strings: Argo CD fails on
+// a value of another type.
 type health struct {
 	Status  string
 	Message string
 }
 
-// customizations returns the data of the patch in this file of deploy/argocd. A user applies this patch to Argo CD's
-// ConfigMap.
+// customizations reads a patch from this file of deploy/argocd, and returns the patch's data. A user applies the patch
+// to Argo CD's ConfigMap.
 func customizations(t *testing.T, file string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(root + "/deploy/argocd/" + file)
@@ -59,7 +59,7 @@ func eachKind(t *testing.T) map[string]string {
 	return scripts
 }
 
-// assess runs a script as Argo CD does: without most of Lua's libraries, and for at most a second.
+// assess runs a health script as Argo CD does: without most of Lua's libraries, and for at most a second.
 func assess(t *testing.T, script string, object map[string]any) health {
 	t.Helper()
 	state := lua.NewState(lua.Options{SkipOpenLibs: true})

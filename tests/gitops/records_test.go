@@ -26,7 +26,7 @@ type record struct {
 }
 
 // records returns every recorded object. The file cases.json contains several records with their names. Every other
-// file contains one record, and its name is the name of the file.
+// file contains one record, which has the name of the file.
 func records(t *testing.T) []record {
 	t.Helper()
 	files, err := filepath.Glob("recorded/*.json")
@@ -70,7 +70,7 @@ func parsed(t *testing.T, name string, text []byte) record {
 	return one
 }
 
-// newStatuses returns the status that an API server gives to a new object, for each kind. This status consists of
+// newStatuses returns, for each kind, the status that an API server gives to a new object. This status consists of
 // defaults in the CustomResourceDefinitions: the default of the status, and the defaults of its fields.
 func newStatuses(t *testing.T) map[string]map[string]any {
 	t.Helper()
@@ -120,8 +120,8 @@ func numbers(t *testing.T, status map[string]any) map[string]any {
 	return object.Object["status"].(map[string]any)
 }
 
-// states returns a recorded object in further states, for example while it is being deleted. In these states, the tools
-// must give the same verdict whatever the recorded conditions are.
+// states returns copies of a recorded object in further states, for example while it is being deleted. The recorded
+// conditions do not influence the verdict that the tools must give in these states.
 func states(t *testing.T, recorded record) []record {
 	t.Helper()
 	edited := recorded.Object.DeepCopy()

@@ -30,7 +30,7 @@ const (
 	release = "kaos-system"
 )
 
-// manifest has the fields of the chart's objects that the test reads.
+// manifest has only those fields of the chart's objects that the test reads.
 type manifest struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
@@ -73,8 +73,8 @@ type podSpec struct {
 	} `json:"volumes"`
 }
 
-// envoy is the configuration of the plugin that answers the Gateway. Its method New replaces this plugin by one that
-// only stores the configuration.
+// envoy is the configuration of the plugin that answers the Gateway. Instead of the plugin, the method New only stores
+// the configuration, and creates an empty plugin.
 type envoy struct {
 	Addr string `json:"addr"`
 	Path string `json:"path"`
@@ -207,7 +207,7 @@ func TestOPARunsWithTheArgumentsOfTheChart(t *testing.T) {
 	container := pod.Containers[0]
 	volume, mount := pod.Volumes[0].ConfigMap, container.VolumeMounts[0]
 
-	// The Deployment must mount the ConfigMap that the operator writes, and all keys of this ConfigMap.
+	// The Deployment must mount the ConfigMap that the operator writes, with all keys of this ConfigMap.
 	if wanted := find(t, all, "ConfigMap", "kaos-operator-config").Data["AUTHZ_POLICY_CONFIGMAP_NAME"]; volume.Name != wanted {
 		t.Errorf("the Deployment mounts ConfigMap %s, and the operator writes %s", volume.Name, wanted)
 	}
@@ -269,7 +269,7 @@ func TestOPARunsWithTheArgumentsOfTheChart(t *testing.T) {
 		for !holds() {
 			select {
 			case err := <-ended:
-				// OPA has ended and no longer handles the signal, so the signal would end the test.
+				// OPA has ended and no longer handles the signal. So ignore the signal, because it would end the test.
 				signal.Ignore(syscall.SIGTERM)
 				ended <- err
 				t.Fatalf("OPA ended before %s: %v", what, err)
@@ -321,7 +321,8 @@ func TestOPARunsWithTheArgumentsOfTheChart(t *testing.T) {
 		t.Errorf("an autonomous Agent may call its model: %v, and no other Agent: %v", allows(toModel), !allows(toPlain))
 	}
 
-	// A changed ConfigMap takes effect without a restart, even if OPA could not load the version before it.
+	// A changed ConfigMap takes effect without a restart of OPA, even if OPA could not load the ConfigMap's previous
+	// content.
 	grants := data["kaos"].(map[string]any)["grants"].(map[string]any)
 	grants["kaos://agent/team/watcher"] = []any{"kaos://agent/team/plain"}
 	policy.write(content())

@@ -1,7 +1,7 @@
 // Package rego tests the rules of the Gateway's decision point. Like the decision point, the tests evaluate the rules
-// with OPA's own library. The file data.json contains the data that the policy `authorization` makes for a team of
-// Agents. The tests replace the signing keys in these data, and add an Agent. The file routes.json contains the paths
-// of rendered routes, and a test of the operator writes it.
+// with OPA's own library. The file data.json contains the data that the policy `authorization` writes for a team of
+// Agents. The tests replace the signing keys in these data, and add an Agent to them. The file routes.json contains the
+// paths of rendered routes, and a test of the operator writes it.
 package rego
 
 import (
@@ -202,7 +202,8 @@ func outside(token string) map[string]string {
 	return map[string]string{"authorization": "Bearer " + token}
 }
 
-// hop returns the headers of an Agent's request. If `subject` is a token, the Agent acts for the owner of this token.
+// hop returns the headers of a request that an Agent sends with the token `actor`. If `subject` is not empty, it is the
+// token of the caller for whom the Agent acts.
 func hop(actor, subject string) map[string]string {
 	headers := map[string]string{"x-agent-authorization": actor}
 	if subject != "" {

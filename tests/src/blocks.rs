@@ -1,12 +1,12 @@
-//! Reads the blocks of commands on a documentation page. The first line of a block names the language `sh` and then a
-//! word. Tests select blocks by this word.
+//! Reads the blocks of shell commands on a documentation page. The first line of a block names the language `sh`, and
+//! can contain a word after it. Tests select blocks by this word.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-/// Returns the code blocks of a page that have one of the words `marks` after their language, in the order of the page.
-/// The path of the page is relative to the top of the repository.
+/// Returns those code blocks of a page that have one of the words `marks` after `sh`, in the order of the page. The
+/// path `page` is relative to the top folder of the repository.
 ///
 /// ````text
 /// ```sh cluster

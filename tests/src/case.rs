@@ -16,7 +16,7 @@ pub struct Case {
     pub about: About,
     /// All applied objects, in the order in which tests apply them.
     pub input: Vec<Value>,
-    /// The objects of the case's update, which a test applies after the input.
+    /// The objects that a test applies after the objects in `input`: the case's update.
     pub update: Vec<Value>,
     /// The pods that become ready before the update, and the pods that become ready after it.
     pub readiness: Readiness,
@@ -29,7 +29,7 @@ pub struct Case {
 /// The content of `case.yaml`.
 #[derive(Deserialize)]
 pub struct About {
-    /// The objects whose children and status a test compares, as `Kind/name`.
+    /// The objects whose children and status a test compares with the recording, as `Kind/name`.
     pub primary: Vec<String>,
     profile: String,
     /// Describes how this operator deliberately deviates from the recording. The deviation itself is either a patch in
@@ -43,7 +43,7 @@ pub struct About {
     /// conditions, because the Go operator has no conditions.
     #[serde(default)]
     pub conditions: BTreeMap<String, String>,
-    /// Further children, as `Kind/name`. A test also compares all children of their owners.
+    /// Further children, as `Kind/name`. For each of them, a test also compares all children of its owner.
     #[serde(default, rename = "alsoRecord")]
     pub also_record: Vec<String>,
 }
@@ -148,7 +148,7 @@ impl Case {
             && self.about.by_hand.is_none()
             && self.update.is_empty()
             && !self.deviation().exists()
-            // Skip cases with children that have no owner: other tests cover their takeover.
+            // Skip cases with children that have no owner: other tests cover the takeover of such children.
             && children.iter().all(|child| child["metadata"]["ownerReferences"].is_array())
             && children.iter().any(|child| child["kind"] == "Deployment")
             // Skip cases with a node selector, because it would match no node of the tests.
@@ -164,7 +164,7 @@ pub fn default_environment() -> Result<BTreeMap<String, String>> {
 
 /// Returns the objects of a YAML file.
 pub fn documents(path: &Path) -> Result<Vec<Value>> {
-    // Read YAML 1.2 like the program that recorded the cases: `y` is a string.
+    // Read YAML 1.2, in which `y` is a string, like the program that recorded the cases.
     let options = serde_saphyr::options! { strict_booleans: true };
     let documents: Vec<Value> =
         serde_saphyr::from_multiple_with_options(&read(path)?, options).with_context(|| path.display().to_string())?;

@@ -1,4 +1,4 @@
-//! Builds default policies for tests, as other versions of the operator could contain them.
+//! Builds default policies for tests: policies like those that another version of the operator could contain.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ pub fn default_policy(component: &[u8], file: &str) -> Result<DefaultPolicy> {
     Ok(DefaultPolicy { policy, package: Arc::new(Package { name, namespace: String::new(), file, component }) })
 }
 
-/// Returns the embedded policy of MCPServers with another log level, which changes all pods. A rollout in steps moves
-/// one object, half of the objects, and then the rest.
+/// Returns the embedded policy of MCPServers with another log level, which changes all pods. If the operator moves the
+/// objects in steps, the steps are: one object, half of the objects, and all objects.
 pub fn mcp_servers_with_level(level: &str) -> Result<DefaultPolicy> {
     let (component, file) = shipped::embedded("mcpserver")?;
     let steps = "rollout: {steps: [1, 50%, 100%], pause: 30s, patience: 1m}";

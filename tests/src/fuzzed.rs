@@ -6,7 +6,8 @@ use kaos_policy::gate::{Bounds, Inspection, LoadError, inspect, unpacked};
 use kaos_policy_sdk::patch::{self, Schema};
 use serde_json::Value;
 
-/// Decompresses and inspects any bytes as a component, but does not compile them. Returns the result or a typed error.
+/// Decompresses any bytes, and inspects them as a component, but does not compile them. Returns the result or a typed
+/// error.
 ///
 /// # Panics
 /// If the bytes break an invariant.
@@ -19,8 +20,8 @@ pub fn loader(data: &[u8]) -> Result<Inspection, LoadError> {
     inspected
 }
 
-/// Reads two lines of JSON as a base and a patch, and merges them. If the result is an object, an empty patch must not
-/// change this object: otherwise the merge left a directive or a null in it.
+/// Reads two lines of JSON as a base and a patch, and merges them. If the merged value is an object, an empty patch
+/// must not change this object: otherwise the merge would have left a directive or a null in the object.
 ///
 /// # Panics
 /// If the data break an invariant.

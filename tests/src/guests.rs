@@ -25,7 +25,7 @@ pub fn build(folder: &str, arguments: &[&str], module: &str) -> Result<Vec<u8>> 
     std::fs::read(&path).with_context(|| path.display().to_string())
 }
 
-/// Turns a module into a component. The module contains the name of its WIT world.
+/// Turns a module into a component. The module itself contains the name of its WIT world.
 pub fn component(module: &[u8]) -> Result<Vec<u8>> {
     ComponentEncoder::default().module(module)?.validate(true).encode()
 }
@@ -52,7 +52,8 @@ pub fn hostile(mode: &str) -> Result<Vec<u8>> {
     component(&told(built, "MODE=", 35, mode)?)
 }
 
-/// Writes `text` into the bytes of a module, after the bytes `mark`. The module has `room` bytes for `text` there.
+/// Writes `text` into the bytes of a module, directly after the bytes `mark`. The module has room for `room` bytes
+/// there.
 pub fn told(module: &[u8], mark: &str, room: usize, text: &str) -> Result<Vec<u8>> {
     let at = module.windows(mark.len()).position(|window| window == mark.as_bytes());
     let from = at.with_context(|| format!("the guest does not contain the bytes {mark}"))? + mark.len();

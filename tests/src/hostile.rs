@@ -19,7 +19,7 @@ pub struct Subject {
     pub object: Value,
 }
 
-/// Returns the samples of the policies, but only those that get a plan although the test adds no further object.
+/// Returns those samples of the policies that get a plan, each with many additional fields.
 pub fn subjects(policies: &[Arc<Policy>]) -> Result<Vec<Subject>> {
     let served = vec![ResourceType::new("gateway.networking.k8s.io/v1", "HTTPRoute")];
     let mut subjects = Vec::new();
@@ -167,7 +167,7 @@ fn collect(value: &Value, here: &mut Vec<String>, found: &mut Vec<Vec<String>>) 
     }
 }
 
-/// Replaces the value at an existing path.
+/// Replaces the value at a path that exists in `object`.
 pub fn put(object: &mut Value, path: &[String], value: Value) {
     let place = path.iter().try_fold(object, |value, key| match value {
         Value::Array(items) => items.get_mut(key.parse::<usize>().ok()?),

@@ -86,7 +86,8 @@ pub fn same_answers(policy: &Arc<Policy>) {
     assert!(compared > 30, "only {compared} cases were compared");
 }
 
-/// An `MCPServer` for which no recorded case exists: an item of `tests/golden/mcpservers.yaml`.
+/// A test input without a recorded case: an item of `tests/golden/mcpservers.yaml`, with an `MCPServer` and its
+/// circumstances.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Input {
@@ -95,7 +96,7 @@ struct Input {
     /// Settings that differ from the defaults.
     #[serde(default)]
     settings: Map<String, Value>,
-    /// The content of the registry of runtimes in the cluster.
+    /// The content of the cluster's registry of runtimes. `None` without a registry.
     #[serde(default)]
     registry: Option<String>,
     /// The reason why the policy cannot read the registry.
@@ -104,7 +105,7 @@ struct Input {
     /// Whether the cluster serves none of the optional types.
     #[serde(default)]
     unserved: bool,
-    /// Texts that the answers of the policy in Rust must contain.
+    /// Texts that must occur in the answers of the policy in Rust.
     shows: Vec<String>,
 }
 

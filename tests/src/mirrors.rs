@@ -18,8 +18,8 @@ use crate::{case, play, policies};
 
 /// A default policy.
 ///
-/// Lets the template in Rust and the overlay in the field `overlay` amend each plan of this policy, and compares the
-/// amended plans.
+/// The test lets the template in Rust amend each plan of this policy, and also the overlay in the field `overlay`. Then
+/// it compares the two amended plans.
 struct Below {
     policy: Arc<Policy>,
     overlay: Arc<Policy>,

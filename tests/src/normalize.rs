@@ -2,7 +2,7 @@
 //! with an object from an API server.
 //!
 //! The functions remove every field that equals the server's default, even if a user wrote the field. So a test must
-//! call the same function for both objects.
+//! call the same function for both of the objects that it compares.
 
 use serde_json::{Map, Value, json};
 
@@ -143,7 +143,7 @@ fn pull_policy(image: &str) -> &'static str {
     if tag == "latest" { "Always" } else { "IfNotPresent" }
 }
 
-/// Returns those fields of a status that the recordings also contain, in the format of the recordings.
+/// Returns only those fields of a status that the recordings also contain, in the format of the recordings.
 pub fn status(status: &Value) -> Value {
     let mut out = Map::new();
     out.insert("phase".into(), status.get("phase").cloned().unwrap_or(json!("")));

@@ -19,7 +19,7 @@ pub fn publish(section: &str, table: &str) -> anyhow::Result<()> {
     fs::write(&page, put(&text, section, table)?).with_context(|| page.display().to_string())
 }
 
-/// Prints a message for each bound that the bench exceeded. Returns the bench's exit code.
+/// Prints a message for each bound that the bench missed. Returns the bench's exit code.
 pub fn verdict(missed: &[String]) -> ExitCode {
     for missed in missed {
         eprintln!("missed: {missed}");

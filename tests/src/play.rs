@@ -44,7 +44,8 @@ pub fn play(case: &Case, wanted: &Value, renderers: BTreeMap<String, Renderer>) 
     stage.settle()?;
     let children: Vec<Key> = primaries.iter().flat_map(|primary| stage.children_of(primary)).map(|c| key(&c)).collect();
     for object in &case.update {
-        // Skip updates that edit a child: the operator would treat such an edit as drift, and would restore the plan.
+        // Skip those objects of the update that edit a child: the operator would treat such an edit as drift, and would
+        // restore the child.
         if !children.contains(&key(object)) {
             stage.apply(object);
             stage.settle()?;
@@ -92,7 +93,8 @@ pub fn recorded_form(child: Value) -> Value {
     child
 }
 
-/// Removes from `ours` the labels, annotations and status fields that this operator may add to the recording.
+/// Removes from `ours` the labels, annotations and status fields that this operator may write although the recording
+/// lacks them.
 pub fn without_additions(ours: &mut Value, wanted: &Value) {
     let wanted_children = wanted["children"].as_array().cloned().unwrap_or_default();
     for child in ours["children"].as_array_mut().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Wraps policies, and records every answer of a policy byte for byte, before the host processes the answer.
+//! Wraps policies, and records each of their answers byte for byte, before the host processes the answer.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Builds packages for tests, and components with other bytes but the same behaviour.
+//! Builds packages for tests. Also changes the bytes of components without a change of their behaviour.
 
 use std::io::Write as _;
 

@@ -1,9 +1,9 @@
 //! A minimal operator that runs passes over objects in memory until nothing changes.
 //!
-//! The stage imitates the cluster on which the Go operator was recorded: applied children exist at once, and pods
-//! become ready when the test says so. The stage renders and assesses every object with the host's own code. Each
-//! manifest must fit the complete type of its kind. The stage does not add an API server's defaults, so tests remove
-//! these defaults with [`crate::normalize`].
+//! The stage imitates the cluster with which the cases of the Go operator were recorded: applied children exist at
+//! once, and the test decides when pods become ready. The stage renders and assesses every object with the host's own
+//! code. Each manifest must fit the complete type of its kind. The stage does not add an API server's defaults, so
+//! tests remove these defaults with [`crate::normalize`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -182,7 +182,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Returns the children in the plan and the existing children, without duplicates.
+    /// Returns the planned children and the existing children, each child only once.
     fn seen(&self, rendered: &Rendered, key: &Key) -> Vec<Child> {
         let mut seen: BTreeMap<Key, Child> = BTreeMap::new();
         for child in rendered.manifests().iter().chain(&self.children_of(key)) {

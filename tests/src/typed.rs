@@ -14,8 +14,8 @@ pub fn readable(manifest: &Value) -> Result<()> {
     read_and_written(manifest).map(drop)
 }
 
-/// Checks that parsing and writing the manifest loses no field. So the Rust type of the manifest's kind has every field
-/// of the manifest.
+/// Checks that the Rust type of the manifest's kind has every field of the manifest: parsing and writing must lose no
+/// field.
 pub fn lossless(manifest: &Value) -> Result<()> {
     let written = read_and_written(manifest)?;
     nothing_lost(manifest, &written, "")
@@ -32,7 +32,7 @@ fn read_and_written(manifest: &Value) -> Result<Value> {
         ("policy/v1", "PodDisruptionBudget") => through::<PodDisruptionBudget>(manifest),
         ("v1", "ServiceAccount") => through::<v1::ServiceAccount>(manifest),
         ("networking.k8s.io/v1", "NetworkPolicy") => through::<NetworkPolicy>(manifest),
-        // The tests have no Rust type for this kind.
+        // Return the manifest unchanged, because the tests have no Rust type for this kind.
         ("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy") => Ok(manifest.clone()),
         ("gateway.networking.k8s.io/v1", "HTTPRoute") => route(manifest).map(|()| manifest.clone()),
         _ => bail!("the default policies may not emit the kind {version} {kind}"),
@@ -44,8 +44,8 @@ fn through<T: DeserializeOwned + Serialize>(manifest: &Value) -> Result<Value> {
     Ok(serde_json::to_value(typed)?)
 }
 
-/// Checks that `after` contains every field of `before`. Accepts two differences: quantities that became strings, and
-/// missing nulls.
+/// Checks that `after` contains every field of `before`. In `after`, quantities may be strings, and fields with the
+/// value null may be missing.
 fn nothing_lost(before: &Value, after: &Value, path: &str) -> Result<()> {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {

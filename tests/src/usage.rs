@@ -2,7 +2,7 @@
 
 use std::{fs, ops::Range, time::Duration};
 
-/// The length of a tick, in which `/proc` counts processor time.
+/// The length of a tick. `/proc` counts processor time in ticks.
 const TICK: Duration = Duration::from_millis(10);
 
 /// Returns the processor time of a process without its children. Returns `None` if the process has ended.

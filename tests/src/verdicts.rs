@@ -1,5 +1,5 @@
-//! Records statuses of objects, each with the verdict that tools such as Flux and Argo CD must give on it. The tests in
-//! `tests/gitops` check these verdicts with the tools' own libraries.
+//! Records statuses of objects, each with the verdict that tools such as Flux and Argo CD must give on the object. The
+//! tests in `tests/gitops` check these verdicts with the tools' own libraries.
 
 use std::{fs, path::PathBuf};
 
@@ -71,8 +71,8 @@ fn looked_at(object: &Value) -> Value {
     })
 }
 
-/// Removes the digest at the end of each revision's name. The digest depends on the component, which differs between
-/// compilers.
+/// Removes the digest at the end of each revision's name in a text. The digest depends on the component, which differs
+/// between compilers.
 fn drop_digests(text: &mut Value) {
     const DIGITS: usize = 12;
     let is_digest = |end: &str| end.len() == DIGITS && end.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -85,7 +85,8 @@ fn drop_digests(text: &mut Value) {
     }
 }
 
-/// Compares a record with the stored record. If `UPDATE_GOLDEN=1` is set, stores the record instead of comparing it.
+/// Compares a record with the stored record of this name. If `UPDATE_GOLDEN=1` is set, stores the record instead of
+/// comparing it.
 ///
 /// # Panics
 /// If the records differ.

@@ -40,7 +40,7 @@ pub fn subject(metadata: &Value, spec: &Value) -> Subject {
     }
 }
 
-/// Returns the metadata that most Websites of the tests have.
+/// Returns the metadata of most Websites in the tests.
 pub fn blog() -> Value {
     json!({"name": "blog", "namespace": "default"})
 }

@@ -1,4 +1,5 @@
-//! Widgets, which are objects of a kind that no default policy claims, and editions of their policy.
+//! Builds Widgets, and editions of their policy, for tests. No default policy claims the kind Widget. An edition is a
+//! version of the policy.
 
 use std::sync::OnceLock;
 
@@ -18,8 +19,8 @@ fn module() -> Result<&'static [u8]> {
     Ok(MODULE.get_or_init(|| module))
 }
 
-/// Returns an edition of the Widgets' policy, as a component. `edition` is a digit, which is the version, and a word
-/// for special behaviour. Most words make the edition fail on fragile Widgets (`fragile: true`). With `and kites`, the
+/// Returns an edition of the Widgets' policy, as a component. `edition` is a digit for the version, and a word for
+/// special behaviour. Most words make the edition fail on fragile Widgets (`fragile: true`). With `and kites`, the
 /// policy also claims Kites. With `breaks at N`, where N is a digit, the policy makes an invalid plan for size N. With
 /// `keeps`, the policy adds a second ConfigMap, and traps on fragile Widgets. With `renames`, the ConfigMap has the
 /// value of the first edition under another key, and the policy refuses fragile Widgets.

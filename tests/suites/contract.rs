@@ -1,9 +1,9 @@
 //! Checks that the contract changes only together with its version.
 //!
 //! For each released VERSION of the contract, `tests/contract/VERSION.wit` contains the contract with which authors
-//! built their components. If a change added a field to a record, these components would not load any more. So the
-//! current contract must contain every interface and every WIT world of `tests/contract/VERSION.wit`, and only their
-//! comments may change. The current contract may have more interfaces and WIT worlds.
+//! built their components. If a change added a field to a record, the operator could no longer load these components.
+//! So the current contract must contain every interface and every WIT world of `tests/contract/VERSION.wit`, and only
+//! their comments may change. The current contract may have further interfaces and WIT worlds.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! Calls the functions that the fuzzer calls, with every file of `tests/fuzz/corpus`. The corpus contains inputs with
-//! which the fuzzer starts, and inputs that it found. The functions must not panic.
+//! Calls the functions that the fuzzer calls, with every file of `tests/fuzz/corpus`. The corpus contains the first
+//! inputs of the fuzzer, and inputs that the fuzzer found. The functions must not panic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
@@ -22,7 +22,7 @@ fn the_loader_answers_every_file_of_its_corpus() {
     each("loader", |data| drop(fuzzed::loader(data)));
 }
 
-/// Checks this because a fuzzer finds more when it starts with a valid input instead of random bytes.
+/// A fuzzer finds more mistakes if it starts with valid inputs instead of random bytes.
 #[test]
 fn the_corpus_of_the_loader_has_a_valid_policy_and_a_valid_overlay() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/loader");

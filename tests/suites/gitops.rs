@@ -1,8 +1,8 @@
-//! Writes a record of each object in the recorded cases: its status, and the verdict that other tools must give on it.
-//! `tests/gitops` checks these verdicts with the tools' own libraries.
+//! Writes a record of each object in the recorded cases: the object's status, and the verdict that other tools must
+//! give on the object. `tests/gitops` checks these verdicts with the tools' own libraries.
 //!
-//! The phase in the Go operator's recording determines the verdict. The constant `DIFFERENT` lists the objects for
-//! which this operator reports another state.
+//! The verdict follows from the object's phase in the recording of the Go operator. The constant `DIFFERENT` lists the
+//! objects for which this operator reports another state.
 
 use kaos_tests::case;
 use kaos_tests::play;
@@ -10,7 +10,8 @@ use kaos_tests::policies;
 use kaos_tests::verdicts::{Verdict, compare};
 use serde_json::{Map, Value};
 
-/// The objects whose verdict does not follow from the recorded phase. Each entry also has the reason.
+/// The objects whose verdict does not follow from the recorded phase. Each entry has the object, the verdict and the
+/// reason.
 const DIFFERENT: [(&str, Verdict, &str); 0] = [];
 
 #[test]

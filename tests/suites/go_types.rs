@@ -64,7 +64,8 @@ impl Types {
 
     fn record(&self, name: &str, fields: &[Field]) -> String {
         let mut text = format!("type {name} struct {{\n");
-        // Collect fields on consecutive lines: gofmt aligns the types of such fields. A comment ends the group.
+        // Collect fields on consecutive lines, because gofmt aligns the types of these fields. A comment ends the
+        // group.
         let mut group: Vec<&Field> = Vec::new();
         let flush = |text: &mut String, group: &mut Vec<&Field>| {
             let width = group.iter().map(|field| exported(&field.name).len()).max().unwrap_or_default();

@@ -16,7 +16,8 @@ use kaos_tests::recorder::{self, Answers};
 use serde_json::Value;
 use similar::TextDiff;
 
-/// The cases whose result depends on an API server or on a write. This test has no API server, so it skips these cases.
+/// The cases whose result depends on an API server or on a write. This test skips these cases, because it has no API
+/// server.
 const ONLINE: [(&str, &str); 1] = [(
     "agent-adopt-foreign-same-labels",
     "the operator decides only at the apply whether to take over the foreign \
@@ -44,7 +45,8 @@ fn every_wanted_deviation_is_checked_by_a_test() {
         let is_elsewhere = ELSEWHERE.iter().any(|(name, _)| case.name == *name);
         let is_seen = case.deviation().exists() || !case.about.conditions.is_empty();
         assert!(!(is_elsewhere && is_seen), "{case}: this suite already sees the deviation", case = case.name);
-        // A case that an author wrote by hand has no recording, so it cannot deviate from a recording.
+        // A case that an author wrote by hand needs no description of a deviation, because it has no recording from
+        // which it could deviate.
         let is_written = case.about.desired.is_some() || (is_seen && case.about.by_hand.is_some());
         assert_eq!(
             is_written,
@@ -91,7 +93,8 @@ fn offline() -> impl Iterator<Item = Case> {
         .filter(|case| !ONLINE.iter().any(|(name, _)| case.name == *name))
 }
 
-/// Returns the wanted result. Returns `None` if the API server rejects the object before an operator sees it.
+/// Returns the result that this operator must produce for a case. Returns `None` if the API server rejects the case's
+/// object before an operator sees the object.
 fn played(case: &Case) -> Option<Value> {
     let wanted = case.wanted().unwrap_or_else(|error| panic!("{}: {error:#}", case.name));
     (wanted.get("rejected").is_none()).then_some(wanted)

@@ -1,6 +1,6 @@
 //! Tests which values the operator accepts for the settings of the default policies. The operator refuses a value that
-//! an API server or the guard would reject, and names the setting. A user cannot change a setting that gives a pod more
-//! privileges by an annotation of an object.
+//! an API server or the guard would reject, and names the setting. An annotation of an object cannot change a setting
+//! that would give a pod more privileges.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -28,7 +28,8 @@ fn refused(policy: &str, path: &str, value: &Value) -> Vec<String> {
     }
 }
 
-/// The policies. Each entry has the name of a policy, and a prefix of its settings for pods.
+/// The policies that plan pods. Each entry has the name of a policy, and the prefix of those settings that concern a
+/// pod.
 const SERVERS: [(&str, &str); 5] =
     [("agent", ""), ("mcpserver", ""), ("memorystore", ""), ("modelapi", "proxy."), ("modelapi", "hosted.")];
 

@@ -1,6 +1,6 @@
 //! Checks that the chart's admission policies warn only about values that the default policies refuse or ignore. Each
-//! CEL rule repeats a check of a policy, so this test compares the rule with the policy. The e2e suite shows that an
-//! API server issues the warnings.
+//! CEL rule repeats a check of a policy, so this test compares the rule with the policy. The suite `e2e` checks that an
+//! API server sends these warnings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +40,7 @@ fn warned(resource: &str, object: &Value) -> BTreeSet<String> {
     let wrong = paths.into_iter().zip(results).filter(|(_, result)| !result.passed);
     wrong
         .map(|(path, result)| {
-            // Fail on an error, because a correct rule can be evaluated for every object.
+            // Fail on an error of the evaluation, because a correct rule can be evaluated for every object.
             assert!(
                 result.message.as_deref().is_none_or(|said| !said.contains("rror")),
                 "{path}: {result:?}\n{object:#}"
@@ -56,7 +56,7 @@ fn renderers() -> BTreeMap<String, Renderer> {
     policies.into_iter().map(|policy| (policy.descriptor().claims[0].primary.kind.clone(), renderer(policy))).collect()
 }
 
-/// Returns the paths in the policy's refusal or notes.
+/// Returns the paths that the policy names in its refusal or in its notes.
 fn complained(renderers: &BTreeMap<String, Renderer>, object: &Value) -> Vec<String> {
     // Create the ModelAPI of an Agent or a MemoryStore. Without the ModelAPI, the object waits, and the policy reports
     // nothing else.

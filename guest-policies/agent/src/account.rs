@@ -16,12 +16,12 @@ const VOLUME: &str = "agent-auth-token";
 /// The label on a ServiceAccount that contains the name of the Agent.
 const LABEL: &str = "kaos.tools/agent";
 
-/// Returns the name of the account.
+/// Returns the name of the Agent's `ServiceAccount`.
 pub(crate) fn name(workload: &Workload<'_>) -> String {
     format!("kaos-agent-{}", workload.name)
 }
 
-/// Builds the account.
+/// Builds the manifest of the Agent's `ServiceAccount`.
 pub(crate) fn manifest(workload: &Workload<'_>, extra: &Extra<'_>) -> Value {
     let mut metadata = workload.metadata(&name(workload), extra);
     metadata["labels"][LABEL] = workload.name.into();

@@ -13,7 +13,7 @@ use crate::request::{self, workload};
 use crate::settings::Settings;
 use crate::wanted::Links;
 
-/// Builds the report on `subject` from the observation.
+/// Builds the report on `subject` from the observation `seen`.
 pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let object = subject.object();
     let (read, default) = (request::settings(subject), Settings::default());

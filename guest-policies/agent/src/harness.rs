@@ -27,7 +27,7 @@ if [ -z "${GIT_TOKEN:-}" ]; then helper=; fi
 exec git -c credential.helper= -c "credential.helper=$helper" clone --depth 1 --single-branch --branch "$REPO_BRANCH" -- "$REPO_URL" "$WORKSPACE"
 "#;
 
-/// The registry's entry for a harness.
+/// The entry of a harness in the registry's ConfigMap.
 #[derive(Debug, Default, PartialEq, Decode)]
 #[serde(default)]
 pub(crate) struct Entry {
@@ -35,7 +35,7 @@ pub(crate) struct Entry {
     driver: String,
 }
 
-/// Returns the need for the registry.
+/// Returns the need for the registry's ConfigMap.
 pub(crate) fn need(settings: &HarnessSettings, operator_namespace: &str) -> Need {
     named(REGISTRY, reference(settings, operator_namespace)).fields([key("data", KEY)])
 }

@@ -76,8 +76,8 @@ pub(crate) fn notes(subject: &Subject, object: &Object, deployment: &Value, env:
     told.collect()
 }
 
-/// Returns whether a field of the Agent can be the reason for a variable with this origin. This check is cheap and
-/// excludes most variables.
+/// Returns whether a field of the Agent can be the reason for a variable with this origin. This cheap check excludes
+/// most variables.
 fn may_be_asked(origin: &str) -> bool {
     ["spec.co", "spec.p", "MemoryStore/"].iter().any(|beginning| origin.starts_with(beginning))
 }
@@ -90,7 +90,7 @@ pub(crate) fn condition(notes: &[Note]) -> Option<Condition> {
 }
 
 /// Returns the field of the object that asks for a variable. Returns `None` if no field of the object asks for the
-/// variable, or if all runtimes use this value by default.
+/// variable, or if the value is the default of all runtimes.
 fn asked_at<'a>(object: &Object, var: &'a EnvVar) -> Option<&'a str> {
     let origin = var.origin.as_str();
     let Some(place) = origin.strip_prefix("spec.") else {

@@ -100,7 +100,7 @@ fn merged(ours: Vec<EnvVar>, users: Vec<EnvVar>) -> Vec<EnvVar> {
     all
 }
 
-/// Adds the user's variables. `spec.config.env` is deprecated and comes first, so `spec.container.env` wins.
+/// Adds the user's variables. The deprecated `spec.config.env` comes first, so that `spec.container.env` wins.
 fn users(env: &mut ContainerEnv<'_>, object: &Object) -> Result<(), Refusal> {
     let mut wrong = Violations::new();
     for path in [["spec", "config", "env"], ["spec", "container", "env"]] {

@@ -24,9 +24,9 @@ use crate::settings::MemorySettings;
 
 /// The kind of the store.
 const KIND: &str = "MemoryStore";
-/// The field with the widest scope that the Agent can read.
+/// The path of the field that sets the widest scope that the Agent can read.
 const SCOPE: &str = "spec.config.memory.maxReadScope";
-/// The field with the name of the store.
+/// The path of the field with the name of the store.
 pub(crate) const STORE: &str = "spec.config.memory.memoryStore";
 /// The Agent's variable with the address of the MemoryStore.
 pub(crate) const ENDPOINT: &str = "MEMORY_STORE_ENDPOINT";
@@ -51,7 +51,7 @@ pub(crate) struct Remembering {
     pub(crate) unreadable: Option<Blocker>,
     /// The problem of the store. A running Agent reports this problem as the condition `MemoryDegraded`.
     degraded: Option<String>,
-    /// The reason why the scope is not allowed.
+    /// The reason why the Agent's scope is not allowed.
     invalid: Option<Invalid>,
 }
 

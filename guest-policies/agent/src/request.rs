@@ -1,5 +1,5 @@
-//! Decodes all inputs of the policy for one `Agent`. The functions of a pass share the decoded values, until the host
-//! adds found objects.
+//! Decodes all inputs of the policy for one `Agent`. The functions of a pass share the decoded values. The policy
+//! decodes again after the host has added found objects.
 
 use alloc::{rc::Rc, vec::Vec};
 use kaos_crds::AgentSpec;
@@ -20,10 +20,10 @@ use crate::wanted::{self, Links};
 pub(crate) static KIND: Kind = Kind { app: "agent", prefix: "agent", container: "agent", route: "agent" };
 
 /// The limits for the lists of MCP servers and peers. The host allows 256 needs. Each entry causes one need. An MCP
-/// server that stops serving causes a second. The ModelAPI, the MemoryStore and the harness registry cause more.
+/// server that is not ready causes one more. The ModelAPI, the MemoryStore and the harness registry also cause needs.
 const LINKS: [bounds::List; 2] = [(&["spec", "mcpServers"], 90), (&["spec", "agentNetwork", "access"], 160)];
 
-/// The object, its settings, and the referenced objects.
+/// The object, its settings, and the objects to which it refers.
 pub(crate) struct Request {
     pub(crate) object: Object,
     pub(crate) spec: Rc<AgentSpec>,

@@ -18,7 +18,7 @@ pub(crate) struct Routing<'a> {
 }
 
 impl<'a> Routing<'a> {
-    /// Returns the routing, if the settings let Agents call through the Gateway. Collects a violation if the Gateway's
+    /// Returns the routing if the settings make Agents call through the Gateway. Collects a violation if the Gateway's
     /// host is missing, because a direct address would bypass the decision point.
     pub(crate) fn of(settings: &'a Settings, namespace: &'a str, wrong: &mut Violations) -> Option<Self> {
         let routing = &settings.gateway_routing;

@@ -13,7 +13,7 @@ use kaos_workload::notes::{deprecated, older, older_env};
 use crate::memory::ENDPOINT;
 use crate::settings::LocalMemorySettings;
 
-/// Collects all violations that are visible in the object itself.
+/// Collects all violations that the policy finds without other objects.
 pub(crate) fn check(spec: &AgentSpec, wrong: &mut Violations) {
     names(spec, wrong);
     numbers(spec, wrong);
@@ -107,8 +107,8 @@ fn numbers(spec: &AgentSpec, wrong: &mut Violations) {
 }
 
 /// Returns a note for each limit of local memory that has no effect because of a setting. The API server stores the
-/// defaults of the limits in each object. So a limit with its default value gets no note: the user probably did not set
-/// it.
+/// defaults of the limits in each object. So a limit with its default value gets no note, because the user probably did
+/// not set it.
 pub(crate) fn unused_limits(spec: &AgentSpec, settings: &LocalMemorySettings) -> Vec<Note> {
     let memory = spec.config.as_ref().and_then(|config| config.memory.as_ref());
     let Some(memory) = memory.filter(|memory| !settings.limits && memory.effective_type() == MemoryType::Local) else {

@@ -1,4 +1,4 @@
-//! Tests the guarantees of the kind to users, with one test for each guarantee.
+//! Tests what the kind `Agent` guarantees to users. Each guarantee has its own test.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure must end the test
 

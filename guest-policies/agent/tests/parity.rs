@@ -1,8 +1,8 @@
 //! Every recorded Agent gets the children of the Go operator, or children with the deviation that the case describes.
 //!
-//! If the Agent of a case refers to other objects, the test gives each of these objects a status. It is the status that
-//! the policy of the referenced object would write in its first pass. The golden tests in the root workspace compare
-//! the output of the whole operator, with the host's metadata and with statuses.
+//! If the Agent of a case refers to other objects, the test gives each of these objects the status that the policy of
+//! the referenced object would write in its first pass. The golden tests in the root workspace compare the output of
+//! the whole operator, including the host's metadata and the statuses.
 
 mod cases;
 

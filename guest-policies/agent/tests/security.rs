@@ -123,7 +123,7 @@ fn only_the_gateway_and_the_operator_reach_the_pods_of_a_protected_agent() {
     changed.push(("security.networkPolicy.egress", json!(true)));
     changed.push(("security.authorizer", json!("pdp.authz.svc:9191")));
     changed.push(("security.users.issuer", json!("http://keycloak.login.svc:8080/realms/kaos")));
-    // The usual issuer of Agents' tokens is a Service of the namespace `default`. No pod has to reach it.
+    // The usual issuer of Agents' tokens is a Service of the namespace `default`. No pod has to reach this Service.
     changed.push(("security.agents.issuer", json!("https://kubernetes.default.svc.cluster.local")));
     let policy = testing::manifest(&plan(&json!({}), &changed), "NetworkPolicy").value().clone();
     let ports = json!([{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]);

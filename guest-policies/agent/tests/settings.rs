@@ -1,4 +1,4 @@
-//! Each setting changes exactly the paths that the table lists.
+//! Tests that each setting changes exactly the paths in the plan and the report that the table lists.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure must end the test
 
@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 
 const D: &str = "Deployment.spec.template.spec.containers.0";
 
-/// Returns the rows. Each row has a setting, a new value for the setting, and all paths in the answers that the new
-/// value changes.
+/// Returns the rows of the table. Each row has a setting, a new value for the setting, and all paths in the answers
+/// that the new value changes.
 fn table() -> Vec<(&'static str, Value, Vec<String>)> {
     let main = |path: &str| format!("{D}.{path}");
     let probe = |probe: &str, path: &str| format!("{D}.{probe}.{path}");
@@ -122,7 +122,7 @@ fn accounts_and_memory() -> Vec<(&'static str, Value, Vec<String>)> {
         ),
         // `told.rs` tests the effect of this setting.
         ("imageVariables", json!({"axsauze/kaos-agent": "MODEL_NAME 9.9"}), Vec::new()),
-        // `mapping.rs` tests the order of the variables. This test finds variables by name.
+        // The tests in `src/mapping.rs` check the order of the variables. This test finds variables by name.
         ("userVariables", json!("merged"), Vec::new()),
         // `memory.rs` tests the effect of this setting.
         ("memory.userIdentity", json!(true), Vec::new()),

@@ -1,4 +1,4 @@
-//! Tests the messages to an Agent's user, and the environment of the Agent's process.
+//! Tests the messages to an Agent's user, and the environment variables of the Agent's container.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure must end the test
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::settings::{AgentIdentity, UserIdentity, keys};
 use crate::{ids, selector};
 
-/// The fields of an Agent's spec that become data: the names of the objects that the Agent calls, and the Agent's goal.
+/// The fields of an Agent's spec that affect the data: the names of the objects that the Agent calls, and its goal.
 #[derive(Debug, Default, Decode)]
 #[serde(rename_all = "camelCase", default)]
 struct Calls {
@@ -48,7 +48,7 @@ pub(crate) struct Namespace<'a> {
     pub(crate) selectable: BTreeMap<GrantedKind, Vec<Object>>,
 }
 
-/// The data under construction.
+/// The fields of `data.json` that several functions fill.
 #[derive(Default)]
 struct Document {
     /// The resources that each Agent is allowed to call.
@@ -92,7 +92,7 @@ pub(crate) fn of(
 }
 
 impl Document {
-    /// Adds the keys of an issuer. Users and Agents can have the same issuer.
+    /// Adds the keys of an issuer to the issuer's other keys, because users and Agents can have the same issuer.
     fn trust(&mut self, issuer: &str, set: &Value) {
         let more = set.get("keys").and_then(Value::as_array).cloned().unwrap_or_default();
         let known = self.jwks.entry(issuer.to_owned()).or_insert_with(|| json!({"keys": []}));

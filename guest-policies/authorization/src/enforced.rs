@@ -18,7 +18,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
         (Err(refused), _) => (Phase::Failed, text(refused)),
     };
     let conditions = match &standing {
-        // Without this condition `Ready`, the host would report `Progressing`, but a person must enable authorization.
+        // Without this `Ready`, the host would report `Progressing`. But only a person can enable authorization.
         Ok(it @ Standing::Disabled) => vec![it.condition(), condition::no("Ready", it.reason(), it.message())],
         Ok(standing) => vec![standing.condition()],
         Err(refused) => vec![condition::no("Enforced", "InvalidSpec", text(refused))],

@@ -16,7 +16,7 @@ const NEED: &str = "projection";
 /// The type of the condition that reports whether the AccessGrant is in force.
 const ENFORCED: &str = "Enforced";
 
-/// Whether the data of the decision point contains an AccessGrant, and if not, why.
+/// Whether the data of the decision point contains an AccessGrant. If not, the variant is the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Standing {
     /// The cluster has no decision point, so the AccessGrant has no effect.
@@ -25,8 +25,8 @@ pub(crate) enum Standing {
     NoUsers,
     /// The AccessGrant is for Agents, but the settings let the decision point identify no Agents.
     NoAgents,
-    /// The operator does not write the decision point's data for this namespace. The text contains the cause that a
-    /// user must remove.
+    /// The operator does not write the decision point's data for this namespace. The text is the reason, which a user
+    /// must remove.
     Inactive(String),
     /// There is no AuthorizationPolicy yet.
     Missing,
@@ -132,7 +132,7 @@ impl Standing {
         }
     }
 
-    /// Returns the reason as a sentence for the user.
+    /// Returns the message of the condition `Enforced`.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Disabled => "Gateway authorization is not enabled; this AccessGrant is not enforced".to_owned(),
@@ -176,7 +176,7 @@ pub(crate) fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Ref
     let message = standing.message();
     match standing {
         Standing::Enforced => Ok(plan::of(&[], env)),
-        // A refusal would make all samples fail under the default settings.
+        // A refusal would make the gate fail on all samples, because by default there is no decision point.
         Standing::Disabled => {
             let mut plan = plan::of(&[], env);
             plan.notes.push(note::warning(standing.reason(), message));

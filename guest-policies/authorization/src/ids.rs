@@ -5,7 +5,7 @@ use kaos_crds::access::GrantedKind;
 
 /// The kind of an AccessGrant.
 pub(crate) const GRANT: &str = "AccessGrant";
-/// The kind of the object that becomes the projection.
+/// The kind whose objects become the projection.
 pub(crate) const PROJECTION: &str = "AuthorizationPolicy";
 
 /// Returns the id of a resource, for example `kaos://mcpserver/team/sums`.

@@ -6,7 +6,7 @@
 //!
 //! | step | module |
 //! |---|---|
-//! | fields of an AccessGrant, and whether it is in force | `grant` |
+//! | fields of an AccessGrant, and whether the AccessGrant is in force | `grant` |
 //! | report on an AccessGrant | `enforced` |
 //! | fields and needs of an AuthorizationPolicy | `projection` |
 //! | data of the decision point | `document` |

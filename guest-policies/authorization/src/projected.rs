@@ -1,4 +1,4 @@
-//! Reports which AccessGrants the decision point's data contains.
+//! Reports on an AuthorizationPolicy: which AccessGrants the decision point's data contains.
 
 use alloc::borrow::ToOwned;
 use kaos_crds::Phase;

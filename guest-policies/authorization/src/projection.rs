@@ -22,22 +22,22 @@ use crate::settings::Settings;
 /// The rules of the decision point, in Rego.
 pub const RULES: &str = include_str!("policy.rego");
 
-/// The kind of the child.
+/// The kind of the projection, the only child.
 pub(crate) const CHILD: &str = "ConfigMap";
-/// The id of the need for the ConfigMap.
+/// The id of the need for the existing ConfigMap.
 const CONFIG: &str = "config";
 /// The key with the rules.
 const REGO: &str = "policy.rego";
 /// The key with the data.
 const DATA: &str = "data.json";
-/// The maximum number of needs in a pass. Each namespace causes two needs, and one more need for each kind that its
-/// AccessGrants select by labels. The host accepts 256 needs in all rounds together.
+/// The maximum number of needs in a pass. Each namespace causes two needs, and a further need for each kind that the
+/// namespace's AccessGrants select by labels. The host accepts 256 needs in all rounds together.
 const NEEDS: usize = 250;
 /// The maximum size of the rules and the data together, in bytes. A ConfigMap has at most 1 MiB, including its
 /// metadata.
 const BYTES: usize = 1_000_000;
 
-/// The ConfigMap of an AuthorizationPolicy.
+/// The ConfigMap that an AuthorizationPolicy becomes.
 pub(crate) struct Projection {
     /// The AccessGrants in the data, as `namespace/name`, each with its generation.
     pub(crate) grants: BTreeMap<String, i64>,
@@ -117,7 +117,7 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
         needs.push(all(GRANT, namespace));
     }
     let selected = selected_needs(subject, &spec);
-    // If the object has too many needs, `read` refuses the object.
+    // If the object has too many needs, `Projection::read` refuses the object.
     if needs.len() + selected.len() <= NEEDS {
         needs.extend(selected);
     }
@@ -153,8 +153,8 @@ fn check_needs(subject: &Subject, spec: &AuthorizationPolicySpec) -> Result<(), 
 }
 
 /// Returns all objects of a kind in a namespace. If the policy cannot read these objects, returns a refusal that waits.
-/// With incomplete data, the decision point could deny a request that a user allowed, or allow a request that a user no
-/// longer allows.
+/// With incomplete data, the decision point could deny a request that an AccessGrant allows, or allow a request that no
+/// AccessGrant allows any more.
 fn list(subject: &Subject, kind: &str, namespace: &str) -> Result<Vec<Object>, Refusal> {
     let mut on = reference(API_VERSION, kind, "*");
     on.namespace = Some(namespace.to_owned());

@@ -50,7 +50,7 @@ fn plan(object: &Value, beside: &[Value], settings: &Value) -> Result<Plan, Refu
     testing::plan::<Authorization>(&subject(object, beside, settings))
 }
 
-/// Returns the decision point's data for the objects `beside`.
+/// Returns the decision point's data for the objects in `beside`.
 fn data(beside: &[Value], settings: &Value) -> Value {
     let plan = plan(&projection(&json!({})), beside, settings).unwrap();
     let config = testing::manifest(&plan, "ConfigMap");
@@ -61,7 +61,7 @@ fn told(object: &Value, beside: &[Value], settings: &Value, outcome: Outcome) ->
     Authorization::assess(&subject(object, beside, settings), &testing::observation(outcome).build())
 }
 
-/// Returns the objects of a namespace: two Agents, one of them autonomous, and AccessGrants of every sort.
+/// Returns the objects of a namespace: two Agents, one of them autonomous, and every form of AccessGrant.
 fn team() -> Vec<Value> {
     let person = |name: &str| json!({"kind": "User", "name": name});
     vec![
@@ -308,8 +308,8 @@ fn a_grant_counts_also_at_a_decision_point_of_the_user() {
     assert_eq!((report.conditions[0].reason.as_str(), report.ready), ("Enforced", true));
 }
 
-/// Compares the data with `tests/rego/data.json`. The tests of the rules read this file, too, but sign tokens with
-/// other keys.
+/// Compares the data with `tests/rego/data.json`. The tests of the Rego rules also read this file, but replace its keys
+/// with the keys that sign their tokens.
 #[test]
 fn the_rules_are_tested_with_this_data() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/rego/data.json");

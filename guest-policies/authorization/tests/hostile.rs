@@ -1,4 +1,4 @@
-//! Every object gets a plan or a refusal, and never causes a panic.
+//! Tests that the policy answers every object with a plan or a refusal, and never panics.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../sdk/tests/support/anything.rs"]

@@ -1,4 +1,4 @@
-//! The plans for the samples match the plans recorded in `samples/plans`.
+//! Tests that the plans for the samples match the plans in `samples/plans`.
 
 use kaos_authorization::Authorization;
 

@@ -1,5 +1,5 @@
-//! The committed schema matches the code. Each setting has a row: the parts of the data that change with the
-//! setting.
+//! Tests that the committed schema matches the code, and that each setting changes exactly the parts of the decision
+//! point's data that the table lists.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../mcpserver/tests/support/committed.rs"]

@@ -73,7 +73,7 @@ func fill(value any, to reflect.Value, path Path) (message string, at Path) {
 		}
 		list := reflect.MakeSlice(to.Type(), len(items), len(items))
 		for i, item := range items {
-			// In a list of texts, a null is a mistake, and not an absent value.
+			// In a list of texts, null does not count as absent: it is a mistake.
 			if item == nil && list.Index(i).Kind() == reflect.String {
 				return mismatch("a string", nil), path.Index(i)
 			}
@@ -158,7 +158,7 @@ func wholeNumber(least, most int64, bits int) string {
 	return fmt.Sprintf("a whole number from %d to %d", least, most)
 }
 
-// mismatch returns the message about a value of a wrong type. Policies in Rust have the same message.
+// mismatch returns the message about a value of a wrong type. The library in Rust writes the same message.
 func mismatch(wanted string, found any) string {
 	switch found := found.(type) {
 	case nil:

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// Env builds the mapping of environment variables. A container has each name once, and the user's variables win.
+// Env builds the mapping of environment variables. A name occurs once in a container, and the user's value wins.
 type Env struct{ entries []entry }
 
 type entry struct {
@@ -13,7 +13,7 @@ type entry struct {
 	stays bool
 }
 
-// EnvOver starts from the mapping of the layer below. Set, Bind and Hold replace variables in it, even the user's.
+// EnvOver starts from the mapping of the layer below. Set, Bind and Hold replace these variables, even the user's.
 func EnvOver(base []EnvVar) *Env {
 	env := &Env{}
 	for _, variable := range base {
@@ -77,9 +77,9 @@ func (c EnvOfContainer) put(name string, source EnvSource, origin string, stays 
 
 // User adds the user's variables from the `env` list at `path` of the object, in the user's order.
 //
-// A variable that exists already gets the user's value and keeps its position, so that later variables can still refer
-// to it. But if the user's value refers to another variable after that position, the user's variable moves to its
-// position in the user's list.
+// If the mapping already has a variable of the same name, this variable gets the user's value and keeps its position,
+// so that later variables can still refer to it. But if the user's value refers to a variable after this position, the
+// variable moves to the place that it has in the user's list.
 func (c EnvOfContainer) User(list []any, path string) error {
 	vars, err := variables(c.container, list, path)
 	if err != nil {
@@ -137,7 +137,7 @@ func Unexpanded(text string) string {
 	return escaped.String()
 }
 
-// references returns the names that Kubernetes looks for in a text.
+// references returns the names of the variables that Kubernetes expands in a text.
 func references(text string) []string {
 	var names []string
 	for {
@@ -160,7 +160,7 @@ func references(text string) []string {
 	}
 }
 
-// definition is the name of a variable, and the text that can refer to other variables. Other items have no name.
+// definition is the name of a variable, and its value, which can refer to other variables. Other items have no name.
 type definition struct{ name, text string }
 
 func definitionOf(variable EnvVar) definition {
@@ -168,8 +168,8 @@ func definitionOf(variable EnvVar) definition {
 	return definition{variable.Name, string(text)}
 }
 
-// order returns the positions of the definitions to keep, in their final order. It moves the last definition of a name
-// to the position of the first, unless this definition refers to a variable between the two.
+// order returns the positions of the definitions to keep, in their final order. The last definition of a name moves to
+// the position of the first, except if it refers to a variable between the two.
 func order(definitions []definition) []int {
 	const gone = -1
 	stands := map[string]int{}

@@ -93,7 +93,7 @@ func sourceOf(members Map, at string, wrong *Violations) EnvSource {
 	return referenceOf(from)
 }
 
-// referenceOf returns a typed source if its type can express all members of `from`. Otherwise it returns the JSON text.
+// referenceOf returns `from` as a typed source if a type has all members of `from`. Otherwise it returns the JSON text.
 func referenceOf(from Map) EnvSource {
 	if len(from) == 1 {
 		if selector, ok := selectorOf(from["secretKeyRef"]); ok {

@@ -19,7 +19,7 @@ func EachOnce(list []any) (kept []any, repeated bool) {
 }
 
 // CheckPatch checks the variables in a patch of a pod spec. `root` is the path of the patch in the object. Call it
-// before the merge, because the merge moves items and so changes their paths.
+// before the merge, because the merge moves items of lists and so changes their paths.
 func CheckPatch(patch any, root string) error {
 	var wrong Violations
 	eachEnv(patch, func(_, at string, env any) {
@@ -29,7 +29,7 @@ func CheckPatch(patch any, root string) error {
 			return
 		}
 		for i, item := range list {
-			// An item with the directive `$patch` is not a variable.
+			// An item with the directive `$patch` deletes or replaces variables, and is not itself a variable.
 			if members, _ := item.(Map); members["$patch"] == nil {
 				variable(item, fmt.Sprintf("%s.%s[%d]", root, at, i), &wrong)
 			}
@@ -39,7 +39,7 @@ func CheckPatch(patch any, root string) error {
 }
 
 // EnvOfPodSpec reads the final mapping from a pod spec after all merges. A variable that equals its entry in `known`
-// keeps its origin. Every other variable came from the patch, and gets the origin `patched`.
+// keeps its origin. Every other variable comes from the patch, and gets the origin `patched`.
 func EnvOfPodSpec(podSpec Map, known []EnvVar, patched string) ([]EnvVar, error) {
 	var wrong Violations
 	vars := make([]EnvVar, 0, len(known))

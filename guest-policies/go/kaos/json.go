@@ -52,7 +52,7 @@ func appendValue(to []byte, value any) []byte {
 	case JSON:
 		return appendValue(to, Parse(value))
 	}
-	// For types of the policy, json.Marshal reads the tags. But it does not sort the fields, and it escapes texts.
+	// For types of the policy, json.Marshal reads the tags. But it neither sorts the fields nor writes minimal escapes.
 	text, err := json.Marshal(value)
 	if err != nil {
 		panic(fmt.Sprintf("%T has no JSON: %v", value, err))

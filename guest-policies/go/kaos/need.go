@@ -15,23 +15,23 @@ func NeedAll(id, apiVersion, kind string, labels map[string]string) Need {
 	return Need{ID: id, Target: selector}
 }
 
-// Reading returns the need with only these fields of each object. A change of any other field begins no pass. [Need]
-// explains the grammar of a path.
+// Reading limits the need to these fields of each object. A change of any other field begins no pass. [Need] explains
+// the grammar of a path.
 func (n Need) Reading(paths ...string) Need {
 	n.Fields = append(n.Fields, paths...)
 	return n
 }
 
-// IfPresent returns the need as an optional need: the policy can make its plan without the object.
+// IfPresent makes the need optional: the policy can make its plan without the object.
 func (n Need) IfPresent() Need {
 	n.Optional = true
 	return n
 }
 
-// Key returns the path of a member whose name has other characters than letters, digits, "_" and "-".
+// Key returns the path of a member, for a name with other characters than letters, digits, "_" and "-".
 func Key(of, name string) string { return of + "[" + string(Text(name)) + "]" }
 
-// Equal returns the path to a string, if the string equals the text, or to those items of a list that equal the text.
+// Equal returns a path that selects a string if it equals the text, or those items of a list that equal the text.
 func Equal(path, text string) string { return path + "[=" + string(Text(text)) + "]" }
 
 // Items returns the path that selects the maps of a list by a member: Items("status.conditions", "type", "Ready").

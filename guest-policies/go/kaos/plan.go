@@ -9,8 +9,8 @@ type Manifest struct {
 // NewManifest makes a child from any value that has a JSON form: a [Map], or a type of a Kubernetes library.
 func NewManifest(object any) *Manifest { return &Manifest{Object: object} }
 
-// Origin declares that the value at `path` of the manifest, and all values below it, come from `source`: a field of the
-// object ("spec.podSpec"), a setting ("settings.image"), or a field of a found object ("ModelAPI/llm status.endpoint").
+// Origin sets the origin of the value at `path` of the manifest and of all values below it: a field of the object
+// ("spec.podSpec"), a setting ("settings.image"), or a field of a found object ("ModelAPI/llm status.endpoint").
 func (m *Manifest) Origin(path, source string) *Manifest {
 	m.origins = append(m.origins, [2]string{path, source})
 	return m
@@ -28,7 +28,7 @@ func NewPlan(env []EnvVar, children ...*Manifest) *Plan {
 	return plan
 }
 
-// Debug adds a note for the author of the policy, since a policy cannot print. `kaos-operator render` prints the note.
+// Debug adds a note with a value, because a policy cannot print. `kaos-operator render` prints the note.
 func (p *Plan) Debug(name string, value any) {
 	p.Notes = append(p.Notes, Note{Reason: "Debug", Message: name + " = " + string(Text(value))})
 }

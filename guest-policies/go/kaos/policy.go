@@ -1,7 +1,7 @@
 // Package kaos is the library for authors of KAOS policies in Go.
 //
 // A policy is a type with the methods of [Policy]. It can also have the methods of [Needer], [EnvMapper], [Assessor].
-// Pass it to policy.Export of the package kaos/policy. The answers of a policy must depend only on the arguments.
+// Pass a value of it to Export of the package kaos/policy. The answers of a policy must depend only on the arguments.
 //
 // An overlay changes the answer of the policy below. It is a type with the methods of [Overlay]. It can also have the
 // methods of [Needer] and [EnvMapper]. Pass it to overlay.Export of the package kaos/overlay.

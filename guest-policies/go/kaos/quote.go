@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// Shown returns at most `most` characters of a user's text on one line, for a message. It escapes characters that control
-// a terminal or are invisible.
+// Shown returns at most `most` characters of a user's text as one line, for a message. It escapes characters that
+// control a terminal or are invisible.
 func Shown(text string, most int) string {
 	var shown strings.Builder
 	for _, c := range text {
@@ -54,7 +54,7 @@ func isAlphanumeric(c rune) bool { return isLowerOrDigit(c) || 'A' <= c && c <= 
 // Path is the path of a field, as users write it: spec.models[0], metadata.annotations["a.b/c"].
 type Path string
 
-// Key returns the path of a member. A name that would make the path ambiguous is in quotes.
+// Key returns the path of a member. It quotes a name that would make the path ambiguous.
 func (p Path) Key(name string) Path {
 	plain := func(c rune) bool { return isAlphanumeric(c) || strings.ContainsRune("-_$", c) }
 	switch {

@@ -56,7 +56,7 @@ func (v *Violations) Add(path, message string) {
 	*v = append(*v, Violation{Path: path, Message: message})
 }
 
-// Require adds the mistake unless `holds` is true. It returns `holds`.
+// Require adds the mistake if `holds` is false. It returns `holds`.
 func (v *Violations) Require(holds bool, path, message string) bool {
 	if !holds {
 		v.Add(path, message)

@@ -40,7 +40,7 @@ func RolloutOf(live Object) Rollout {
 		rollout.Wanted = live.Int("spec", "replicas")
 	}
 	if live.Int("status", "observedGeneration") >= live.Generation() {
-		// Possibly all old pods are available. Even then, this many of the available pods are new.
+		// Even if all old pods are available, this many of the available pods are new.
 		old := max(count("replicas")-count("updatedReplicas"), 0)
 		rollout.Available = max(count("availableReplicas")-old, 0)
 	}
@@ -55,9 +55,9 @@ func (r Rollout) IsComplete() bool {
 	return r.isLive && r.Available == r.Wanted && r.Replicas == r.Wanted
 }
 
-// DefaultReport is the status of a policy without its own Assess: ready as soon as all children exist and each workload
-// has an available pod of the current generation, or wants no pods. The object stays ready while plan gates hold back a
-// change of these children.
+// DefaultReport is the status of a policy without its own Assess. The object is ready if all children exist, and each
+// workload has an available pod of the current generation or wants no pods. The object stays ready while plan gates
+// hold back a change of its children.
 func DefaultReport(seen *Observation) Report {
 	all, up, exist := 0, 0, true
 	for _, child := range seen.Children {
@@ -78,7 +78,7 @@ func DefaultReport(seen *Observation) Report {
 	case Applied:
 		accepted = true
 	case Gated:
-		// Without children, the host has applied no earlier plan.
+		// If the object has no children, the host has applied no earlier plan.
 		accepted = len(seen.Children) > 0
 	case Refused, Failed:
 		report.Phase = "Failed"

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// parsed has the parts of the subject that the library has parsed already.
+// parsed keeps the parts of the subject that the library has already parsed.
 type parsed struct {
 	object   *Object
 	settings *Object
@@ -23,7 +23,7 @@ func (s *Subject) Get() Object {
 }
 
 // Read decodes a member of the object, for example "spec", into a value of the policy. If the object lacks a field, the
-// field of `into` keeps its value, so this value is a default. The error is a refusal that names the wrong field.
+// field of `into` keeps its value, which is then the default. The error is a refusal that names the wrong field.
 func (s *Subject) Read(member string, into any) error { return s.Get().Read(member, into) }
 
 // GetSettings returns the effective settings.
@@ -58,15 +58,15 @@ func (s *Subject) Add(found []Found) {
 
 // Reasons why a lookup returns no object.
 var (
-	// ErrAbsent says that the host looked for the object and did not find it.
+	// ErrAbsent means that the host looked for the object and did not find it.
 	ErrAbsent = errors.New("not found")
-	// ErrUnserved says that the cluster does not serve the type now.
+	// ErrUnserved means that the cluster does not serve the type now.
 	ErrUnserved = errors.New("the cluster does not serve this type")
-	// ErrUnasked says that the policy returned no need with this id.
+	// ErrUnasked means that the policy returned no need with this id.
 	ErrUnasked = errors.New("the policy did not ask for it")
 )
 
-// ForbiddenError says that the operator or the policy is not allowed to read the object, and why.
+// ForbiddenError is the reason why the operator or the policy is not allowed to read the object.
 type ForbiddenError string
 
 func (e ForbiddenError) Error() string { return string(e) }

@@ -37,7 +37,7 @@ func (MCPServer) Assess(subject *kaos.Subject, seen *kaos.Observation) kaos.Repo
 			report.Conditions = append(report.Conditions, condition(warned[1], kaos.TruthNo, warned[2], seen.Notes[at].Message))
 		}
 	}
-	// An object that waits also gets the condition on older fields.
+	// An object that waits for another object also gets the condition `Deprecated`.
 	wanted, err := wantedOf(spec)
 	if request != nil {
 		wanted, err = request.wanted, nil
@@ -49,7 +49,7 @@ func (MCPServer) Assess(subject *kaos.Subject, seen *kaos.Observation) kaos.Repo
 	return report
 }
 
-// availableTools returns the functions in the container's Python parameters, or else the registry's list of tools.
+// availableTools returns the functions in the container's Python source, or else the registry's list of tools.
 func (r *request) availableTools(env []kaos.EnvVar) []string {
 	if !r.launch.paramsArePython || r.launch.paramsEnvVar == "" {
 		return r.launch.tools
@@ -90,8 +90,8 @@ func runtimeResolved(outcome kaos.Outcome, resolved bool) []kaos.Condition {
 	return nil
 }
 
-// assessed reports on a workload by its live children. `replicas` is the wanted number of pods while the Deployment does
-// not exist.
+// assessed builds the report on a workload from its live children. `replicas` is the wanted number of pods if the
+// Deployment does not exist.
 func assessed(w workload, port uint16, replicas *int32, seen *kaos.Observation) (kaos.Report, kaos.Map) {
 	rollout := rolloutOf(live(seen, "apps/v1", "Deployment", w.childName()), replicas)
 	report := kaos.Report{}
@@ -102,8 +102,8 @@ func assessed(w workload, port uint16, replicas *int32, seen *kaos.Observation) 
 	case kaos.Applied, kaos.Gated:
 		fields["endpoint"] = w.endpoint(port)
 	default:
-		// Other objects can use the address. So the address stays while the Service exists, even if the policy refuses
-		// the object.
+		// Other objects can use the server's address. So the address stays in the status while the Service exists, even if
+		// the policy refuses the object.
 		service := live(seen, "v1", "Service", w.childName())
 		if ports := service.List("spec", "ports"); len(ports) > 0 {
 			first, _ := ports[0].(kaos.Map)
@@ -119,8 +119,8 @@ func assessed(w workload, port uint16, replicas *int32, seen *kaos.Observation) 
 	return report, fields
 }
 
-// verdict returns the phase and the message. If an object has serving pods but waits for another object, only its pods
-// decide the phase.
+// verdict returns the phase and the message. If an object waits for another object but already has pods that serve, its
+// pods decide the phase.
 func verdict(seen *kaos.Observation, rollout rollout) (phase, message string) {
 	byPods := func() (string, string) {
 		if rollout.serves() {
@@ -161,7 +161,7 @@ func live(seen *kaos.Observation, apiVersion, kind, name string) kaos.Object {
 	return kaos.Object{}
 }
 
-// routed returns the Gateway controller's verdict on the route, or why there is no route although routes are enabled.
+// routed returns a condition: what the Gateway's controller reports on the route, or why an enabled route is missing.
 func routed(seen *kaos.Observation, route kaos.Object) []kaos.Condition {
 	const of = "Routed"
 	for _, note := range seen.Notes {
@@ -192,7 +192,7 @@ func routed(seen *kaos.Observation, route kaos.Object) []kaos.Condition {
 	return []kaos.Condition{condition(of, kaos.TruthUnknown, "Pending", "no Gateway has accepted the route yet")}
 }
 
-// rollout has the counts of a live Deployment. If the Deployment does not exist yet, only `wanted` is set.
+// rollout has the numbers of a live Deployment's pods. If there is no Deployment yet, only `wanted` is set.
 type rollout struct {
 	wanted, ready, replicas, available, updated int64
 	observed                                    bool
@@ -250,8 +250,8 @@ func rolloutOf(live kaos.Object, replicas *int32) rollout {
 	return r
 }
 
-// serves reports whether pods of the current generation serve. The number of available pods must be larger than the number
-// of old pods, so at least one available pod is new.
+// serves reports whether pods of the current generation serve. If more pods are available than there are old pods, at
+// least one available pod is new.
 func (r rollout) serves() bool {
 	return r.observed && r.wanted > 0 && r.updated > 0 && r.available > max(r.replicas-r.updated, 0)
 }

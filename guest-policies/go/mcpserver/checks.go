@@ -7,7 +7,7 @@ import (
 	"github.com/kaos-tools/policy-operator/guest-policies/go/kaos"
 )
 
-// lists are the lists of containers. A container's name must be unique across both lists.
+// lists names a pod spec's lists of containers. A container's name must be unique across both lists.
 var lists = []string{"containers", "initContainers"}
 
 func itemsOf(value any, field string) []any {
@@ -29,7 +29,7 @@ func place(podSpec any, list, name, field string) string {
 	return podSpecPath + "." + list
 }
 
-// checkPod checks the pod spec after all merges for mistakes that an API server would refuse.
+// checkPod checks the merged pod spec for mistakes because of which an API server would refuse it.
 func checkPod(pod kaos.Map, podSpec any) error {
 	if !slices.ContainsFunc(itemsOf(pod, "containers"), func(it any) bool { return nameOf(it) == ownContainer }) {
 		message := fmt.Sprintf("the pod must keep the container `%s`: remove the patch that deletes it", ownContainer)

@@ -18,7 +18,7 @@ var units = []struct {
 }{{"h", 3_600_000}, {"m", 60_000}, {"s", 1_000}, {"ms", 1}}
 
 // forGateway returns a duration in a form that the Gateway API accepts, unchanged if possible. It splits a number with
-// too many digits: 100000s becomes 27h46m40s.
+// too many digits into several units: 100000s becomes 27h46m40s.
 func forGateway(text string) (string, error) {
 	const mostParts, mostDigits = 4, 5
 	isDigit := func(c rune) bool { return '0' <= c && c <= '9' }

@@ -115,7 +115,7 @@ func (r *request) filters() []any {
 	return filters
 }
 
-// timeout returns the text of the timeout in the object or the settings, and its path.
+// timeout returns the timeout that the object or else the settings set, and the path of this value.
 func (r *request) timeout() (text, path string) {
 	if own := r.object.String("spec", "gatewayRoute", "timeout"); own != "" {
 		return own, "spec.gatewayRoute.timeout"

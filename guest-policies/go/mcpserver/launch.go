@@ -16,7 +16,7 @@ type launch struct {
 	args         *[]string
 	paramsEnvVar string
 	requiredEnv  []string
-	// paramsArePython says that the parameters are Python source. Each function at its top level is a tool.
+	// paramsArePython is true if the parameters are Python source. Each function at the top level of the source is a tool.
 	paramsArePython bool
 	tools           []string
 	notes           []kaos.Note
@@ -72,7 +72,7 @@ func registered(name string, runtime *runtime, settings *Settings, own *Containe
 		image: runtime.Image, command: runtime.Command, args: runtime.Args, paramsEnvVar: runtime.ParamsEnvVar,
 		requiredEnv: runtime.RequiredEnv, paramsArePython: name == pythonString, tools: runtime.Tools,
 	}
-	// A command replaces the image's entrypoint, but a flag is no program. A command of the user replaces the flags.
+	// A command replaces the image's entrypoint, so it must not begin with a flag. A user's command replaces the flags.
 	hasFlags := launch.command != nil && len(*launch.command) > 0 && strings.HasPrefix((*launch.command)[0], "-")
 	if hasFlags && !(own != nil && own.Command != nil && len(*own.Command) > 0) {
 		if settings.CommandFlagsAsArgs {
@@ -90,7 +90,7 @@ func registered(name string, runtime *runtime, settings *Settings, own *Containe
 	return launch, nil
 }
 
-// packageLaunch installs a package, and runs its command. If the command fails, the package's Python module runs.
+// packageLaunch installs a package and runs its command. If the command fails, it runs the package's Python module.
 func packageLaunch(source source, settings *Settings) (*launch, error) {
 	name := source.packageName
 	program := name

@@ -60,8 +60,8 @@ func (r *request) deployment(env []kaos.EnvVar, notes *[]kaos.Note) (*kaos.Manif
 	return child, mapping, nil
 }
 
-// declare declares where the values of the Deployment come from. The settings for a container have the same names as
-// the fields of the container, so one origin covers these settings.
+// declare adds the origins of the Deployment's values. The settings for a container have the same names as the fields
+// of the container, so one origin covers all of these settings.
 func (r *request) declare(child *kaos.Manifest, overrides kaos.Map, older bool, podSpec any) {
 	main := fmt.Sprintf("%s.containers[name=%q]", podPath, ownContainer)
 	child.Origin("spec.replicas", "spec.replicas")
@@ -149,8 +149,8 @@ func (r *request) pod(overrides kaos.Map) (kaos.Map, error) {
 	return pod, nil
 }
 
-// putWords puts a list of the registry into the container, unless the list in the object is empty: an empty list
-// removes the registry's list. A strategic merge would keep it.
+// putWords puts a list of the registry into the container. But an empty list in the object removes the registry's list.
+// A strategic merge would keep the registry's list.
 func putWords(main kaos.Map, field string, words, own *[]string) {
 	if words == nil || len(*words) == 0 || own != nil && len(*own) == 0 {
 		return
@@ -213,7 +213,7 @@ func setEnv(pod kaos.Map, vars []kaos.EnvVar) []string {
 	return planned
 }
 
-// plainList returns the list with the types that the parser of JSON makes.
+// plainList returns the list with the types that kaos.Parse uses.
 func plainList(list []any) []any {
 	plain, _ := kaos.Parse(kaos.Text(list)).([]any)
 	return plain

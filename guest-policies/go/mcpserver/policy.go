@@ -1,5 +1,5 @@
-// The default policy of the kind MCPServer, in Go. The operator ships the same policy in Rust, and a test compares the
-// answers of both to every recorded case. So this policy shows how a policy of a real size looks in Go.
+// The default policy of the kind MCPServer, in Go. The operator ships the same policy in Rust, and a test compares both
+// policies' answers to every recorded case. This example shows how a policy of realistic size looks in Go.
 //
 //	the fields of the object, older forms included   wanted.go
 //	the registry of runtimes                          registry.go

@@ -44,7 +44,7 @@ func definedName(statement string) string {
 	return name
 }
 
-// keyword returns the text after a word and at least one blank.
+// keyword returns the text after `word` and the blanks behind it. A blank is required.
 func keyword(text, word string) (string, bool) {
 	after, ok := strings.CutPrefix(text, word)
 	trimmed := strings.TrimLeft(after, " \t")
@@ -80,7 +80,7 @@ func (s *scanner) skipStatement() {
 	}
 }
 
-// take returns the next byte. All bytes with a meaning are ASCII, so characters need no decoding.
+// take returns the next byte. The scanner looks only for ASCII bytes, so it need not decode characters.
 func (s *scanner) take() byte {
 	c := (*s)[0]
 	*s = (*s)[1:]

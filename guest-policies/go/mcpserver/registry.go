@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// runtime says how to start servers of a runtime.
+// runtime is an entry of the registry: how to start servers of a runtime.
 type runtime struct {
 	Image        string    `json:"image"`
 	Command      *[]string `json:"command"`
@@ -81,17 +81,17 @@ func parseRegistry(text string) (registry, error) {
 		if _, has := fields[runtimes]; has {
 			return registry{}, nil
 		}
-		// Without the key `runtimes`, the entries are at the top level.
+		// If the key `runtimes` is missing, the entries are at the top level.
 		return registry(fields), nil
 	}
 	return nil, errors.New("runtimes must be a mapping from names to entries")
 }
 
-// texts reads YAML. Every scalar becomes a text, even 8000. The map has the value of each node that was read: several
-// aliases can share a node, and texts reads each node once.
+// texts reads YAML. Every scalar becomes a text, even 8000. The map has the value of each node that texts has read.
+// Several aliases can refer to one node, and texts reads it only once.
 type texts map[*yaml.Node]any
 
-// incomplete is the value of a node while `of` still reads it.
+// incomplete stands for the value of a node while the method `of` still reads this node.
 type incomplete struct{}
 
 func (t texts) of(node *yaml.Node) (value any, err error) {
@@ -132,7 +132,7 @@ func (t texts) items(node *yaml.Node) (any, error) {
 	return items, nil
 }
 
-// members returns the members of a mapping. The members of the merge key `<<` come first, because the mapping's own
+// members returns the members of a mapping. It adds the members of the merge key `<<` first, so that the mapping's own
 // members replace them.
 func (t texts) members(node *yaml.Node) (any, error) {
 	own, merged := kaos.Map{}, kaos.Map{}

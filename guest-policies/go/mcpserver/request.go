@@ -7,7 +7,7 @@ import (
 	"github.com/kaos-tools/policy-operator/guest-policies/go/kaos"
 )
 
-// The fixed names of the kind. The children on a cluster have these names, so the names are not settings.
+// The fixed names of the kind. They are not settings, because existing children on a cluster already have these names.
 const (
 	app          = "mcpserver"
 	prefix       = "mcpserver"
@@ -18,7 +18,7 @@ const (
 	registryID = "registry"
 )
 
-// request has everything that the policy must know about one MCPServer.
+// request has all decoded inputs of the policy for one MCPServer.
 type request struct {
 	object   kaos.Object
 	spec     *Spec
@@ -48,7 +48,7 @@ func requestOf(subject *kaos.Subject) (*request, error) {
 	return &request{subject.Get(), spec, settings, wanted, launch, workloadOf(subject)}, nil
 }
 
-// specOf decodes the spec. It refuses lists that are too long for a pass.
+// specOf decodes the spec. It refuses lists that are too long.
 func specOf(subject *kaos.Subject) (*Spec, error) {
 	object := subject.Get()
 	for _, list := range []struct {
@@ -68,7 +68,7 @@ func specOf(subject *kaos.Subject) (*Spec, error) {
 	return spec, subject.Read("spec", spec)
 }
 
-// workload has the names and addresses of an object.
+// workload computes the names and addresses of an object's children.
 type workload struct{ name, namespace, domain string }
 
 func workloadOf(subject *kaos.Subject) workload {
@@ -94,7 +94,7 @@ func (w workload) metadata(name string, settings *Settings) kaos.Map {
 	return metadata
 }
 
-// checkName says why the names of the children would be invalid. Kubernetes has the strictest rules for Services.
+// checkName returns why the children's names would be invalid. The rules for the names of Services are the strictest.
 func (w workload) checkName() kaos.Violations {
 	const most = 63
 	longest := most - len(prefix) - 1

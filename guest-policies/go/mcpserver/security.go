@@ -28,7 +28,7 @@ func (s *Security) authorizer(subject *kaos.Subject) string {
 }
 
 // protection builds the objects that protect a server: a SecurityPolicy at its route, and a NetworkPolicy around its pods.
-// If the cluster does not serve a type, the policy refuses the server instead of leaving the server open.
+// If the cluster does not serve such a type, the policy refuses the server, because its requests would not be checked.
 func (r *request) protection(subject *kaos.Subject, hasRoute bool) ([]kaos.Map, error) {
 	security := &r.settings.Security
 	var manifests []kaos.Map
@@ -159,7 +159,7 @@ func orElse(text, other string) string {
 	return text
 }
 
-// namespaces returns the peers that match all pods of these namespaces.
+// namespaces returns the peers of a NetworkPolicy rule that match all pods of these namespaces.
 func namespaces(names ...string) []any {
 	var peers []any
 	for _, name := range names {
@@ -184,8 +184,8 @@ func host(url string) (host, port string) {
 	return url, ""
 }
 
-// service parses name.namespace.svc:port. The text can also have a scheme and the rest of the domain. If the text is no
-// such address, the name is empty.
+// service parses name.namespace.svc:port. The text can also have a scheme and the rest of the domain. For any other
+// text, the returned name is empty.
 func service(url string) (name, namespace string, port uint64) {
 	host, digits := host(url)
 	labels := strings.Split(host, ".")

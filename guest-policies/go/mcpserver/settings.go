@@ -52,14 +52,14 @@ type Gateway struct {
 	Timeout   string `json:"timeout"`
 }
 
-// TelemetrySettings are for objects that do not configure telemetry themselves.
+// TelemetrySettings apply to objects that do not configure telemetry themselves.
 type TelemetrySettings struct {
 	Enabled      bool   `json:"enabled"`
 	Endpoint     string `json:"endpoint"`
 	ExcludedURLs string `json:"excludedUrls"`
 }
 
-// Security protects objects at the Gateway and in the network.
+// Security has the settings that protect objects at the Gateway and in the network.
 type Security struct {
 	TargetHeader bool   `json:"targetHeader"`
 	PDP          bool   `json:"pdp"`
@@ -85,7 +85,7 @@ type Security struct {
 }
 
 func settingsOf(subject *kaos.Subject) (*Settings, error) {
-	// The group `security` is null unless a layer sets one of its settings, so the default of jwtOptional is here.
+	// If no settings layer sets a value below `security`, it is null. So the default of jwtOptional must be here.
 	settings := &Settings{Security: Security{JWTOptional: true}}
 	return settings, subject.ReadSettings(settings)
 }
@@ -106,14 +106,14 @@ func (s *Settings) extra(labels kaos.Map) kaos.Map {
 	return metadata
 }
 
-// child returns a child with this manifest. It declares the origins of the additions in the child's metadata.
+// child returns a child with this manifest. It adds the origins of the extra labels and annotations.
 func (s *Settings) child(manifest kaos.Map) *kaos.Manifest {
 	child := kaos.NewManifest(manifest)
 	s.declare(child, "")
 	return child
 }
 
-// declare declares where the additions come from. `above` is the path above `metadata`, with a dot at its end.
+// declare adds the origins of the extra metadata. `above` is the path above `metadata`, with a dot at its end.
 func (s *Settings) declare(child *kaos.Manifest, above string) {
 	if len(s.ExtraLabels) > 0 {
 		child.Origin(above+"metadata.labels", "settings.extraLabels")

@@ -12,7 +12,7 @@ const (
 	requiredEnvMissing = "RequiredEnvMissing"
 )
 
-// Translate builds the plan: a Deployment, its Service, and, if enabled, an HTTPRoute and the server's protection.
+// Translate builds the plan: a Deployment, its Service, and, if enabled, an HTTPRoute and the protecting objects.
 func (MCPServer) Translate(subject *kaos.Subject, env []kaos.EnvVar) (*kaos.Plan, error) {
 	wrong := workloadOf(subject).checkName()
 	request, err := requestOf(subject)

@@ -47,7 +47,7 @@ type Telemetry struct {
 	Endpoint string `json:"endpoint"`
 }
 
-// Config is `spec.config`, the older place of the tools, the variables and the telemetry.
+// Config is `spec.config`, the older field for the tools, the variables and the telemetry.
 type Config struct {
 	MCP         string `json:"mcp"`
 	ToolsString string `json:"toolsString"`
@@ -66,7 +66,7 @@ type secretKey struct {
 	Optional bool   `json:"optional"`
 }
 
-// source says what the server runs: a runtime of the registry, a Python package, or the user's own image.
+// source is the program that the server runs: a runtime of the registry, a Python package, or the user's own image.
 type source struct {
 	runtime           string
 	packageName, path string
@@ -122,7 +122,7 @@ func wantedOf(spec *Spec) (*wanted, error) {
 	case spec.Runtime != "":
 		w.source.runtime = spec.Runtime
 	case len(written) > 0:
-		// Source text wins over a package, as in the Go operator.
+		// Python source wins over a package, as in the Go operator.
 		w.source.runtime = pythonString
 	case packaged.packageName != "" && spec.Type != nil && *spec.Type == "node-runtime":
 		return nil, kaos.Invalid{{Path: packaged.path, Message: "packages of type node-runtime come from npm, which is not " +
@@ -171,7 +171,7 @@ func (w *wanted) packageOf(config *Config, newer string) source {
 	return found
 }
 
-// sources returns the source texts in the older fields. The policy uses the first one.
+// sources returns the Python sources in the older fields. The policy uses the first one.
 func sources(config *Config) []*params {
 	var all []*params
 	for _, text := range []params{
@@ -205,7 +205,7 @@ func (w *wanted) olderSources(written []*params, own *params) {
 	}
 }
 
-// olderEnv adds a note on the variables at the older path. If the container sets all of these, they have no effect.
+// olderEnv adds a note on the variables in the older field. If the container sets all their names, they have no effect.
 func (w *wanted) olderEnv(spec *Spec) {
 	if len(spec.Config.Env) == 0 {
 		return
@@ -247,7 +247,7 @@ func warning(path, reason, message string) kaos.Note {
 	return kaos.Note{Severity: kaos.SeverityWarning, Reason: reason, Message: message, Path: path}
 }
 
-// deprecatedCondition returns the condition that lists the notes on older fields, or nothing without such notes.
+// deprecatedCondition returns the condition that lists the notes on older fields. Without such notes, it returns none.
 func deprecatedCondition(notes []kaos.Note) []kaos.Condition {
 	var messages []string
 	for _, note := range notes {

@@ -1,4 +1,4 @@
-//! Rust types for the WIT world `script-engine`. The engine converts the records with `serde`.
+//! Rust types for the WIT world `script-engine`. `serde` converts them from and to the script's values.
 #![allow(clippy::all, clippy::pedantic, missing_docs, unreachable_pub)]
 
 wit_bindgen::generate!({

@@ -18,17 +18,17 @@ use crate::{
     progress,
 };
 
-/// The functions of a policy that is not an overlay. A script must export `describe` and `translate`, because they have
-/// no default.
+/// The functions of a policy that is not an overlay. The script must export `describe` and `translate`, because the
+/// prelude has no defaults for them.
 const POLICY: [&str; 5] = ["describe", "needs", "mapEnv", "translate", "assess"];
 /// The functions of an overlay. The function `amend` makes a script an overlay.
 const OVERLAY: [&str; 4] = ["describe", "needs", "mapEnv", "amend"];
 const PRELUDE: &str = include_str!("prelude.js");
-/// The maximum stack while the script loads. When the host's stack is full, the host ends the sandbox without a
-/// message, so QuickJS must reach its own limit first. The parser uses much of the host's stack for each level of a
-/// nested expression.
+/// The maximum stack in bytes while the script loads. When the host's stack is full, the host ends the sandbox without
+/// a message, so QuickJS must reach this limit first. QuickJS's parser uses much of the host's stack for each level of
+/// a nested expression.
 const PARSER_STACK: usize = 20 << 10;
-/// The maximum stack while a function of the script runs. This stack is enough for about a hundred nested calls.
+/// The maximum stack in bytes while a function of the script runs: enough for about a hundred nested calls.
 const STACK: usize = 32 << 10;
 /// The number of bytes that a script allocates before the garbage collector runs. Most scripts allocate less.
 const GARBAGE: usize = 4 << 20;
@@ -56,7 +56,7 @@ struct Loaded {
     file: String,
 }
 
-/// The result of a call. Only `mapEnv`, `translate` and `amend` may refuse.
+/// The result of a call. Only the functions `mapEnv`, `translate` and `amend` may refuse an object.
 pub(crate) enum Answer {
     /// The returned value; `None` for `undefined`.
     Returned(Option<Value>),
@@ -64,7 +64,7 @@ pub(crate) enum Answer {
     Refused(Value),
 }
 
-/// Loads a script. Stops the script at the poll with the number `stop_at`; never, if the number is 0.
+/// Loads a script. Stops the script when `progress::poll` has counted `stop_at` calls; never, if it is 0.
 pub(crate) fn load(file: &str, source: &str, memory: u64, stop_at: u64) -> Result<Kind, String> {
     let (loaded, kind) = Loaded::new(file, source, memory, stop_at)?;
     LOADED.with(|cell| cell.set(loaded)).map_err(|_| format!("{file}: another script is loaded already"))?;
@@ -172,7 +172,7 @@ fn evaluated<'js>(ctx: &Ctx<'js>, file: &str, source: &str) -> Result<Object<'js
     module.namespace().catch(ctx).map_err(told)
 }
 
-/// Returns the world of the script. A script that exports `amend` is an overlay.
+/// Returns whether the script is a policy or an overlay. An overlay exports `amend`.
 fn kind(file: &str, exports: &Object<'_>) -> Result<Kind, String> {
     let has = |name: &str| exports.get::<_, Script<'_>>(name).is_ok_and(|exported| !exported.is_undefined());
     if !has("amend") {
@@ -221,7 +221,7 @@ fn functions<'js>(
     Ok(functions)
 }
 
-/// Returns the refusal that a function threw. Returns `None` if the function threw another value, or may not refuse.
+/// Returns the refusal that the function `name` threw, or `None` if it threw another value or may not refuse.
 fn refusal<'js>(ctx: &Ctx<'js>, name: &str, caught: &CaughtError<'js>) -> Option<Result<Value, Wrong>> {
     const TAGS: [&str; 3] = ["invalid", "waiting", "unsupported"];
     let CaughtError::Value(thrown) = caught else { return None };

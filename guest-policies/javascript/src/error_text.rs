@@ -31,7 +31,7 @@ impl ErrorText {
     }
 
     /// Returns the message. `called` has the name and the position of the script's function that the host called. If
-    /// the exception has no position, the message has the position of this function.
+    /// the exception has no position, the message contains the position of this function.
     pub(crate) fn told(&self, file: &str, called: Option<(&str, &str)>) -> String {
         let Self { name, message, stack } = self;
         let place = place(file, stack).or(called.map(|(_, place)| place)).unwrap_or("1:1");

@@ -1,7 +1,7 @@
-//! Fields that the conversions treat specially. The entries use the names of the Rust types in `bindings`. A test of
-//! the operator (`tests/script.rs`) compares this table with the WIT.
+//! The contract's fields with special rules in the conversions. The entries use the names of the Rust types in
+//! `bindings`. A test of the operator (`tests/script.rs`) compares this table with the WIT.
 
-/// The fields and cases with the type `json`. Their content is JSON text in the contract, and a value in the script.
+/// The fields and cases of the type `json`. The contract has their content as JSON text, and the script as a value.
 pub(crate) const JSON: [&str; 16] = [
     "Answer.Objects",
     "Child.live",

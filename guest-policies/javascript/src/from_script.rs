@@ -1,4 +1,4 @@
-//! Reads a value of the script as a record of the contract. Every error has the path of the wrong value, and a remedy.
+//! Converts a script's value to a record of the contract. Every error has the path of the wrong value, and a remedy.
 
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error as _, IntoDeserializer, MapAccess, SeqAccess,
@@ -13,19 +13,19 @@ use crate::{
     to_script::is_json,
 };
 
-/// Returns the record that the value describes. `value` is `None` if the script returned no value.
+/// Returns `value` as a record of the contract. `value` is `None` if the script returned no value.
 pub(crate) fn record<T: DeserializeOwned>(value: Option<&Value>) -> Result<T, Wrong> {
     T::deserialize(Answer { value, place: WitField::default() })
 }
 
-/// A value, and the field or case of the contract to which the value belongs.
+/// A value of the script, and the field or case of the contract to which the value belongs.
 #[derive(Clone, Copy)]
 struct Answer<'a> {
     value: Option<&'a Value>,
     place: WitField,
 }
 
-/// The record and the field, or the variant and the case, to which a value belongs.
+/// The field of a record (`of`), or the case of a variant (`of`), to which a value belongs.
 #[derive(Clone, Copy, Default)]
 struct WitField {
     of: &'static str,
@@ -199,7 +199,7 @@ impl<'de> SeqAccess<'de> for Items<'_> {
     }
 }
 
-/// All fields of a record, in the order of the contract. A field that the script left out is an absent value.
+/// Visits all fields of a record, in the order of the contract. A field that the script omitted has no value.
 struct Members<'a> {
     members: &'a Map<String, Value>,
     fields: &'static [&'static str],

@@ -1,5 +1,5 @@
-//! The native functions of the global `kaos`, which build the mapping and check names like the Rust SDK. Each function
-//! takes one value of the script, and returns one value.
+//! The native functions of the script's global `kaos` for the mapping and for names, with the rules of the Rust SDK.
+//! Each function takes one value of the script, and returns one value.
 
 use kaos_policy_sdk::{
     env::{self, Env},
@@ -37,7 +37,7 @@ pub(crate) fn native<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     Ok(native)
 }
 
-/// Calls `function` with the value as JSON, and returns its answer as a value of the script. Throws a `TypeError` for a
+/// Calls `function` with the value as JSON, and returns its result as a value of the script. Throws a `TypeError` for a
 /// wrong argument.
 fn answer<'js>(
     ctx: &Ctx<'js>,

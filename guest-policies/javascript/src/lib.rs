@@ -13,9 +13,9 @@
 //! | `pods` | the native part of `kaos` for merging pod specs and for reading and quoting texts |
 //! | `to_script`, `from_script` | convert the contract's records to values of the script and back |
 //! | `plain` | reads a value of the script as JSON |
-//! | `fields` | the table of fields that the conversions treat specially |
+//! | `fields` | the fields with special rules in the conversions |
 //! | `error_text` | turns an exception into a message with a line, a column and a remedy |
-//! | `progress` | records in memory how far the script came |
+//! | `progress` | counts in memory how far the script has run |
 //! | `failure` | ends the sandbox with a message |
 //! | `export` | implements the exports |
 //! | `no_imports` | replaces the clock that the C code would import |

@@ -1,4 +1,4 @@
-//! Replaces the only function that the C code would import. A component imports nothing, and a policy has no clock.
+//! Defines the clock, the only import of QuickJS's C code. A component imports nothing, and a policy has no clock.
 
 /// Returns the time for the C code, which is always 0. The prelude also removes the clock from the script's globals.
 #[unsafe(no_mangle)]

@@ -1,16 +1,16 @@
-//! Reads a value of the script as JSON. Refuses each value that JSON cannot express, whereas `JSON.stringify` would
-//! drop the value.
+//! Converts a value of the script to JSON. Returns an error for each value that JSON cannot express. `JSON.stringify`
+//! would silently drop such a value.
 
 use kaos_policy_sdk::Path;
 use rquickjs::{Array, Ctx, Filter, Object, Type, Value as Script};
 use serde_json::{Map, Number, Value};
 
-/// The maximum number of nested levels. This limit also ends the reading of a value that contains itself.
+/// The maximum number of nested levels. With this limit, a value that contains itself also gives an error.
 const LEVELS: usize = 64;
-/// JavaScript's `Number.MAX_SAFE_INTEGER`. A larger number may be the rounded form of another integer.
+/// JavaScript's `Number.MAX_SAFE_INTEGER`. A larger number may be another integer that JavaScript rounded.
 const SAFE: f64 = 9_007_199_254_740_991.0;
 
-/// The problem of a wrong value, and the path of the value in the answer.
+/// An error: the problem of a wrong value, and the path of the value in the script's answer.
 #[derive(Debug)]
 pub(crate) struct Wrong {
     pub(crate) path: Path,
@@ -22,13 +22,13 @@ impl Wrong {
         Self { path: Path::default(), problem: problem.into() }
     }
 
-    /// Puts the member `key` before the path.
+    /// Prepends the member `key` to the path.
     pub(crate) fn below(self, key: &str) -> Self {
         let path = self.path.under(Path::default().key(key).as_str());
         Self { path, ..self }
     }
 
-    /// Puts the item `at` before the path.
+    /// Prepends the index `at` to the path.
     pub(crate) fn below_item(self, at: usize) -> Self {
         let path = self.path.under(Path::default().index(at).as_str());
         Self { path, ..self }

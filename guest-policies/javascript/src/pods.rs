@@ -1,4 +1,4 @@
-//! The native functions of the global `kaos` which merge pod specs, and read or quote texts, as the Rust SDK does.
+//! The native functions of the script's global `kaos` that merge pod specs, parse YAML, and quote texts of users.
 //!
 //! A function that can refuse an object returns `{refused}` or `{value}`. `prelude.js` throws the refusal.
 
@@ -36,14 +36,14 @@ pub(crate) fn check_pod_spec_env(value: &Value) -> Answer {
     Ok(answer(checked.map(|()| Value::Null)))
 }
 
-/// Keeps the last definition of each variable in an `env` list.
+/// Returns an `env` list with only the last definition of each variable.
 pub(crate) fn env_once(value: &Value) -> Answer {
     let Value::Array(mut list) = value.clone() else { return Err(Wrong::new("is not a list of variables")) };
     env::each_once(&mut list);
     Ok(Value::Array(list).to_string())
 }
 
-/// Reads the mapping of a pod spec after all merges.
+/// Returns the mapping of variables in a merged pod spec.
 pub(crate) fn pod_spec_env(value: &Value) -> Answer {
     let known: Vec<EnvVar> = record(value.get("env")).map_err(|wrong| wrong.below("env"))?;
     let known: Vec<_> = known.into_iter().map(to_sdk).collect();
@@ -57,7 +57,7 @@ pub(crate) fn pod_spec_env(value: &Value) -> Answer {
     }
 }
 
-/// Parses YAML. Returns `{error}` with the position if the text is not YAML.
+/// Parses YAML. If the text is not YAML, returns `{error}` with the message and the position.
 pub(crate) fn parse_yaml(value: &Value) -> Answer {
     let source = text_of(value, "text")?;
     let only_texts = value.get("onlyTexts").and_then(Value::as_bool).unwrap_or_default();
@@ -65,7 +65,7 @@ pub(crate) fn parse_yaml(value: &Value) -> Answer {
     Ok(parsed.map_or_else(|error| json!({"error": error.to_string()}), |value| json!({"value": value})).to_string())
 }
 
-/// Returns the beginning of a user's text on one line.
+/// Returns the beginning of a user's text as one line, for a message.
 pub(crate) fn shown(value: &Value) -> Answer {
     let most = value.get("most").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
     let most = most.ok_or_else(|| Wrong::new("is not a number of characters").below("most"))?;

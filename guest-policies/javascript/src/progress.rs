@@ -1,4 +1,4 @@
-//! Records the progress of the script in memory, so that the host finds the line at which a sandbox ended.
+//! Records the progress of the script in memory, so that the host can find the line at which a sandbox ended.
 //!
 //! A sandbox that runs out of fuel or memory ends at once, and cannot report a line. QuickJS polls at each jump and
 //! each call whether it must stop the script, and every 16th poll calls a function of this module. The function counts
@@ -33,14 +33,14 @@ static RECORD: Record = Record {
     column: Cell::new(0),
 };
 
-/// Counts a call, and returns the count.
+/// Counts a call of this function, and returns the count.
 pub(crate) fn poll() -> u64 {
     let polls = RECORD.polls.get().wrapping_add(1);
     RECORD.polls.set(polls);
     polls
 }
 
-/// Records the start of a function of the script, which has its definition at this line and column.
+/// Records that a function of the script starts, and the line and column of its definition.
 pub(crate) fn begin((line, column): (u32, u32)) {
     RECORD.polls_before.set(RECORD.polls.get());
     RECORD.line.set(line);

@@ -1,4 +1,4 @@
-//! Writes records of the contract as JSON text for the script. A field with JSON text becomes a value, not a text.
+//! Writes records of the contract as JSON text for the script. JSON text in a field becomes a JSON value.
 
 use serde::ser::{Error as _, Impossible, Serialize, SerializeSeq, SerializeStruct, SerializeTuple, Serializer};
 
@@ -14,7 +14,7 @@ pub(crate) fn text<T: Serialize>(value: &T) -> Result<String, Error> {
     Ok(text)
 }
 
-/// An error that no value of the contract can cause.
+/// An error of the serializer. No value of the contract causes it.
 #[derive(Debug)]
 pub(crate) struct Error(pub(crate) String);
 
@@ -34,7 +34,7 @@ impl serde::ser::Error for Error {
 
 struct Writer<'a> {
     text: &'a mut String,
-    /// Whether the texts to write are JSON already.
+    /// Whether texts are already JSON, so that no quotes are necessary.
     is_json: bool,
 }
 
@@ -271,7 +271,7 @@ impl SerializeStruct for Members<'_> {
         self.text.push(':');
         let start = self.text.len();
         value.serialize(Writer { text: self.text, is_json: is_json(self.of, field) })?;
-        // Leave out the member of an absent value.
+        // Leave out a member that has no value.
         if self.text.get(start..) == Some("null") {
             self.text.truncate(before);
             self.is_first = was_first;

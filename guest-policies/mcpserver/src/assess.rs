@@ -12,7 +12,7 @@ use crate::settings::Settings;
 use crate::translate::{PARAMS_UNUSED, REQUIRED_ENV_MISSING};
 use crate::wanted::{Params, Wanted};
 
-/// Builds the report on `subject` from the observation.
+/// Builds the report on `subject` from the observation `seen`.
 pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let object = subject.object();
     let settings: Settings = subject.settings().unwrap_or_default();
@@ -50,8 +50,8 @@ fn older_fields(request: Option<&Request>, spec: &MCPServerSpec) -> Option<Condi
     }
 }
 
-/// Returns the functions in the container's Python parameters. If the parameters are not Python, or the policy cannot
-/// read them, returns the registry's list of tools.
+/// Returns the functions in the Python source that the parameters contain. If the parameters are not Python, or are not
+/// readable, returns the registry's list of tools.
 fn available_tools(request: &Request, env: &[EnvVar]) -> Vec<String> {
     let launch = &request.launch;
     let variable = launch.params_env_var.as_deref().filter(|_| launch.params_are_python);

@@ -1,6 +1,6 @@
 //! Decides how to start the container: image, command, arguments, and the variable for the parameters.
 //!
-//! This module does not merge the user's `container`: the builder of the Deployment merges it, for every kind.
+//! This module does not merge the user's `container`. The crate `kaos_workload` does this for every kind.
 
 use alloc::{
     borrow::ToOwned,
@@ -51,7 +51,7 @@ impl Own {
 }
 
 impl Launch {
-    /// Returns how to start `source`. `found` is the registry's ConfigMap, if the host found one.
+    /// Returns the launch for the program `source`. `found` is the registry's ConfigMap, if the host found one.
     pub(crate) fn of(
         source: &Source,
         settings: &Settings,
@@ -115,15 +115,15 @@ fn registered(name: &str, runtime: Runtime, settings: &Settings, own: Own) -> Re
         tools: runtime.tools,
         notes: Vec::new(),
     };
-    // A user's command replaces the registry's. The registry's flags must not become arguments of the user's command.
+    // A user's command replaces the registry's command, whose flags must not become arguments of the user's command.
     if !own.command {
         flags_are_arguments(name, settings, &mut launch);
     }
     Ok(launch)
 }
 
-/// Handles a command that begins with a flag. Moves the command to the arguments if a setting allows this. Without the
-/// setting, adds a warning: a command replaces the image's entrypoint, but a flag is not a program.
+/// Handles a command that begins with a flag. Moves it to the arguments if the setting `commandFlagsAsArgs` allows
+/// this. Otherwise adds a warning, because a command replaces the image's entrypoint, and a flag is not a program.
 fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
     let is_flags =
         launch.command.as_ref().and_then(|command| command.first()).is_some_and(|word| word.starts_with('-'));

@@ -15,7 +15,7 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
     let mut mapping = Env::over(base);
     let mut env = mapping.container(KIND.container);
     if let (Some(variable), Some(params)) = (&request.launch.params_env_var, &request.wanted.params) {
-        // The registry names the variable for the parameters, so the parameters win over a value of the policy.
+        // The registry names the variable for the parameters, so they win over a value that the policy sets.
         match params {
             Params::Text { text, path } => env.hold(variable, literal(unexpanded(text)), path),
             Params::Secret { key, path } => env.hold(variable, secret(key), path),

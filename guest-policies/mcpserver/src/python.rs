@@ -7,7 +7,7 @@
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
-/// The maximum number of names. No user reads a longer list in a status.
+/// The maximum number of names. A longer list in a status has no use.
 const MAX_NAMES: usize = 500;
 
 /// Returns the names of the functions defined at top level, in order and without duplicates.

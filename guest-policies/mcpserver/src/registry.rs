@@ -44,7 +44,7 @@ pub struct Runtime {
     pub tools: Vec<String>,
 }
 
-/// A text for people, without effect. A value that is not a text causes no error, and decodes as an empty text.
+/// A text for people, which the policy does not use. A value of another type becomes an empty text, without an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(Serialize))]
 pub struct Prose(pub String);

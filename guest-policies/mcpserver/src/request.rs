@@ -17,7 +17,7 @@ pub(crate) const REGISTRY: &str = "registry";
 /// The names and labels that all objects of the kind share.
 pub(crate) static KIND: Kind = Kind { app: "mcpserver", prefix: "mcpserver", container: "mcp-server", route: "mcp" };
 
-/// The object, its settings, and how to start its container.
+/// The decoded object, its settings, and the launch of its container.
 pub(crate) struct Request {
     pub(crate) object: Object,
     pub(crate) spec: MCPServerSpec,

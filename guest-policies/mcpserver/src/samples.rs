@@ -4,7 +4,7 @@ use alloc::{borrow::ToOwned, vec::Vec};
 use kaos_policy_sdk::include_json;
 use kaos_policy_sdk::types::Sample;
 
-/// Returns two servers: the first has a runtime of the sample's registry, and the second has the user's own image.
+/// Returns two servers: one with a runtime of the sample's registry, and one with the user's own image.
 pub(crate) fn samples() -> Vec<Sample> {
     let registry = include_json!("../samples/registry.json");
     let sample = |name: &str, object: &str, beside: &[&str]| Sample {

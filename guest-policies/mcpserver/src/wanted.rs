@@ -10,9 +10,9 @@ use kaos_policy_sdk::refusal;
 use kaos_policy_sdk::types::{Note, Refusal};
 use kaos_workload::notes::{deprecated, ignored, older, older_env};
 
-/// The runtime with Python source in `params`. Deprecated fields for Python source select this runtime.
+/// The name of the runtime for Python source in `params`. Deprecated fields for Python source select this runtime.
 pub(crate) const PYTHON_STRING: &str = "python-string";
-/// The runtime for the user's own image. This runtime needs no entry in the registry.
+/// The name of the runtime that runs the user's own image. This runtime needs no entry in the registry.
 pub(crate) const CUSTOM: &str = "custom";
 
 /// The deprecated type for packages from npm. The policy refuses such a package, because it would install another

@@ -18,7 +18,7 @@ fn is_told(case: &Case, subject: &Subject, plan: &Plan, condition: &str) {
     assert!(report.conditions.iter().any(|c| c.type_ == condition), "{}: {:?}", case.name, report.conditions);
 }
 
-/// Checks the deviation that a case describes.
+/// Checks that the answer for a case deviates from the recording exactly as intended.
 fn assert_deviation(case: &Case, subject: &Subject, answer: &Result<Plan, Refusal>) {
     match (case.name.as_str(), answer) {
         ("mcpserver-custom-no-image", Err(refused)) => {

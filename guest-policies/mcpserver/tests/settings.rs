@@ -1,4 +1,4 @@
-//! The committed schema matches the code. For each setting, a row lists exactly the paths that another value changes.
+//! The committed schema matches the code. Each row lists a setting and all paths in the plan that the setting changes.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "support/settings.rs"]
@@ -19,7 +19,7 @@ fn the_committed_schema_matches_the_code() {
     committed::assert_schema(&Settings::schema_text());
 }
 
-/// Returns a plan that depends on this setting. In this plan, telemetry and routes are enabled.
+/// Returns the plan with `settings` for an object that `setting` affects. Telemetry and routes are enabled.
 fn plan(setting: &str, settings: &Value) -> Plan {
     let spec = match setting {
         "packageImage" => json!({"config": {"mcp": "mcp-server-time"}}),

@@ -9,7 +9,7 @@ use crate::models::Served;
 use crate::request::{self, workload};
 use crate::settings::Settings;
 
-/// Builds the report on `subject` from the observation.
+/// Builds the report on `subject` from the observation `seen`.
 pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let object = subject.object();
     let settings: Settings = subject.settings().unwrap_or_default();

@@ -75,7 +75,7 @@ pub(crate) fn need(workload: &Workload<'_>) -> Need {
 
 impl Claims {
     /// Reads the existing volume claim. Collects a violation if the wanted size is smaller than the size of the volume
-    /// claim. If the policy cannot read the volume claim, returns a refusal that waits.
+    /// claim. If the policy cannot read the volume claim, refuses to plan, so the store waits.
     pub(crate) fn of(
         subject: &Subject,
         workload: &Workload<'_>,

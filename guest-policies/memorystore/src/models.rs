@@ -1,7 +1,7 @@
 //! The models of a store, and the ModelAPI that serves these models.
 //!
 //! The service has a single address for both models: the address of the ModelAPI for summaries. So this ModelAPI also
-//! serves the embedding model, even if the object names another ModelAPI for it.
+//! serves the embedding model, even if the object names another ModelAPI for this model.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::memorystore::Models;
@@ -109,7 +109,7 @@ impl Served {
         Some(found)
     }
 
-    /// Notes each model that `api` does not offer. For an embedding model of another ModelAPI, collects a violation.
+    /// Adds notes. If `api` lacks an embedding model that names another ModelAPI, adds a violation instead.
     fn check_models(&mut self, models: &Models, api: &Object, wrong: &mut Violations) {
         const PATH: &str = "spec.models.embedding.modelAPI";
         let (summarization, embedding) = (&models.summarization, &models.embedding);

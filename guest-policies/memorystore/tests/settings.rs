@@ -1,4 +1,4 @@
-//! The committed schema matches the code. For each setting, a row lists exactly the paths that another value changes.
+//! The committed schema matches the code. Each row lists a setting and all paths in the plan that the setting changes.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../mcpserver/tests/support/settings.rs"]
@@ -19,7 +19,7 @@ fn the_committed_schema_equals_that_of_the_code() {
     committed::assert_schema(&Settings::schema_text());
 }
 
-/// Returns a plan that depends on this setting. In this plan, telemetry and routes are enabled.
+/// Returns the plan with `settings` for an object that `setting` affects. Telemetry and routes are enabled.
 fn plan(setting: &str, settings: &Value) -> Plan {
     let storage = if setting == "minAvailable" {
         json!({"type": "external", "external": {"connectionSecretRef": {"name": "pg", "key": "dsn"}}})
@@ -69,8 +69,8 @@ fn every_setting_changes_exactly_its_own_fields() {
         row("volume.mountPath", json!("/x"), "@/volumeMounts/0/mountPath @/env/1/value"),
         row("volume.accessMode", json!("ReadWriteOncePod"), &format!("{claim}/spec/accessModes/0")),
         row("volume.storageClass", json!("fast"), &format!("{claim}/spec/storageClassName")),
-        // This setting changes no manifest. It changes the plan's list of the volume claims that the host
-        // keeps.
+        // This setting changes no manifest. The setting changes only a list in the plan: the volume claims that the
+        // host keeps.
         row("volume.keep", json!(true), ""),
         row("volume.claim", json!("mine"), &format!("{claim} {pod}/volumes/0/persistentVolumeClaim/claimName")),
         row("volume.strategy", json!("RollingUpdate"), "Deployment:/spec/strategy"),

@@ -14,7 +14,7 @@ use crate::settings::Settings;
 use crate::translate::TELEMETRY_UNSUPPORTED;
 use crate::wanted::Wanted;
 
-/// Builds the report on `subject` from the observation.
+/// Builds the report on `subject` from the observation `seen`.
 pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let object = subject.object();
     let settings: Settings = subject.settings().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Checks a LiteLLM configuration from the user. Returns an error, or the valid but odd parts of the configuration. The
-//! policy adds a note on each odd part.
+//! Checks a LiteLLM configuration from the user. Returns an error, or a list of the parts that are valid but probably
+//! mistakes. The policy adds a note on each of them.
 //!
 //! The proxy gets the user's text unchanged.
 

@@ -50,7 +50,7 @@ fn arguments(pull: &ModelPull, model: &str) -> Vec<String> {
     vec![script(pull, "-- ", "\"$1\""), pull.name.clone(), unexpanded(model)]
 }
 
-/// Returns the script. Replaces `{model}` in it with `model`, and `{--}` with `end_of_options`.
+/// Returns the script of `pull`, with `model` in place of `{model}`, and `end_of_options` in place of `{--}`.
 fn script(pull: &ModelPull, end_of_options: &str, model: &str) -> String {
     replaced(&replaced(&pull.script, "{--}", end_of_options), "{model}", model)
 }

@@ -2,8 +2,8 @@
 //! this permission or a master key. The permission is a variable, so it restarts the pods that get it.
 //!
 //! A ModelAPI from before the time in `proxyConfig.withoutMasterKeySince` does not get the permission, because the
-//! upgrade from KAOS's operator must restart no pod. The exception is a ModelAPI with LiteLLM 1.104 or later, which
-//! cannot start without it. A proxy with its own master key never gets the permission.
+//! upgrade from KAOS's operator must restart no pod. The exception is a ModelAPI with LiteLLM 1.104 or later: it cannot
+//! start without the permission. A proxy with its own master key never gets the permission.
 
 use alloc::string::ToString as _;
 

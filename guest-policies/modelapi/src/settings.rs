@@ -1,6 +1,6 @@
 //! The settings of the kind `ModelAPI`: every value of a plan that does not come from the object.
 //!
-//! `Default` is the only source of the values. A test generates `settings.schema.json` from this type.
+//! The values come only from the implementation of `Default`. A test generates `settings.schema.json` from this type.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 

@@ -120,7 +120,7 @@ fn deployment(
     env: &[EnvVar],
     notes: &mut Vec<Note>,
 ) -> Result<Deployment, Refusal> {
-    // An empty list in the object removes the policy's list here, because the merge of `spec.container` ignores it.
+    // Here, an empty list in the object removes the policy's list: the merge of `spec.container` ignores empty lists.
     let own = request.spec.container.as_ref();
     let or_emptied = |words: &[String], own: Option<&Vec<String>>| {
         if own.is_some_and(Vec::is_empty) { Vec::new() } else { words.to_vec() }

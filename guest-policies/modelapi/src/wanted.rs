@@ -264,7 +264,7 @@ mod tests {
                 assert_eq!(refused_path(of("Proxy", hosted.clone(), server)), "spec.hostedConfig.model");
             }
         }
-        // The CRD accepts an empty model name in both fields, and accepts any `proxyConfig`.
+        // The CRD accepts an empty `model` in `hostedConfig` and in `serverConfig`, and accepts any `proxyConfig`.
         let taken = |spec: Value| wanted(spec).is_ok();
         assert!(taken(of("Proxy", json!({"model": ""}), Value::Null)));
         assert!(taken(of("Proxy", json!({}), json!({"model": ""}))));

@@ -1,4 +1,4 @@
-//! The committed schema matches the code. For each setting, a row lists exactly the paths that another value changes.
+//! The committed schema matches the code. Each row lists a setting and all paths in the plan that the setting changes.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../mcpserver/tests/support/settings.rs"]
@@ -20,7 +20,7 @@ fn the_committed_schema_matches_the_code() {
     committed::assert_schema(&Settings::schema_text());
 }
 
-/// Returns a plan that depends on this setting. In this plan, telemetry and routes are enabled.
+/// Returns the plan with `settings` for an object that `setting` affects. Telemetry and routes are enabled.
 fn plan(setting: &str, settings: &Value) -> Plan {
     let is_hosted =
         ["hosted.", "hostedRun.", "modelStore.", "modelPull."].iter().any(|prefix| setting.starts_with(prefix));
@@ -41,7 +41,7 @@ fn plan(setting: &str, settings: &Value) -> Plan {
 }
 
 /// Builds the rows about the settings of one server. `init` is the path of the server's init container, if it has one.
-/// `port` is one more path in the plan with the server's port.
+/// `port` is a further path in the plan at which the server's port must change.
 fn server(setting: &str, init: Option<&str>, port: &str) -> Vec<Row> {
     let of = |leaf: &str, value: Value, paths: &str| row(&format!("{setting}.{leaf}"), value, paths);
     let both = |field: &str| {

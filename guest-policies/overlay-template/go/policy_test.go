@@ -8,7 +8,7 @@ import (
 	"mirror-overlay/kaos/kaostest"
 )
 
-// below returns a plan, as from the policy below the overlay.
+// below returns an example of a plan from the policy below the overlay.
 func below() *kaos.Plan {
 	spec := kaos.Map{
 		"containers":     []kaos.Map{{"name": "main", "image": "ghcr.io/org/app:1"}},

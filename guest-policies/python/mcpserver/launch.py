@@ -72,7 +72,7 @@ def _registered(name, runtime, settings, own):
         name == PYTHON_STRING,
         runtime.tools,
     )
-    # A command replaces the image's entrypoint, but a flag is no program. The user's own command replaces the flag.
+    # A command replaces the image's entrypoint, so it must be a program, not a flag. The user's own command wins.
     if launch.command and launch.command[0].startswith("-") and not own.get("command"):
         if settings["commandFlagsAsArgs"]:
             launch.command, launch.args = None, launch.command + (launch.args or [])

@@ -8,7 +8,7 @@ from request import child, extra, extra_origins
 
 POD = "spec.template.spec"
 POD_SPEC = "spec.podSpec"
-# The fields of `spec.container` that the policy merges. They do not include `env`, which the mapping contains.
+# The fields of `spec.container` that the policy merges. `env` is not one of these fields: the mapping contains it.
 MERGED = ("image", "command", "args", "resources", "securityContext", "workingDir", "volumeMounts")
 
 

@@ -54,7 +54,7 @@ impl Policy for Queue {
     }
 
     fn needs(subject: &Subject) -> Vec<Need> {
-        // `translate` refuses a spec that cannot be read.
+        // If the spec cannot be read, name no needs here: `translate` refuses the spec.
         subject.object().read::<Spec>("spec").map(|spec| found::needs(&spec)).unwrap_or_default()
     }
 

@@ -84,7 +84,7 @@ pub fn containers(template: &mut Value) -> impl Iterator<Item = &mut Value> {
     lists.filter_map(|(_, list)| list.as_array_mut()).flatten()
 }
 
-/// Adds labels to a manifest or to a pod template. Keeps labels that exist, because selectors can use them.
+/// Adds labels to a manifest or to a pod template. Keeps the values of existing labels, because selectors can use them.
 pub fn add_labels<'a>(to: &mut Value, labels: impl IntoIterator<Item = (&'a str, &'a str)>) {
     let Some(metadata) = member(to, "metadata") else { return };
     let Some(existing) = object(metadata.entry("labels").or_insert(Value::Null)) else { return };

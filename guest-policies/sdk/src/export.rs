@@ -58,8 +58,8 @@ pub trait Overlay {
         Ok(base)
     }
     /// Returns the amended plan. `below` is the plan of the layer below. The module [`amend`](crate::amend) has
-    /// functions that change a plan. An overlay can change and add children and variables, and can add notes. It must
-    /// not drop children or notes, change selectors, or change any other field of the plan.
+    /// functions that change a plan. An overlay can change and add children and variables, and can add notes. An
+    /// overlay must not drop children or notes, change selectors, or change any other field of the plan.
     fn amend(subject: &Subject, below: Plan) -> Result<Plan, Refusal> {
         let _ = subject;
         Ok(below)

@@ -26,7 +26,7 @@ macro_rules! object {
     };
 }
 
-/// Builds the object of the macro [`object!`](crate::object!). Takes all values out of `members`.
+/// Builds the result of the macro [`object!`](crate::object!). Takes all values out of `members`.
 #[inline(never)]
 pub fn object(members: &mut [(&str, Value)]) -> Value {
     let mut map = Map::new();

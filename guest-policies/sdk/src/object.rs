@@ -12,7 +12,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Object {
     value: Arc<Value>,
-    /// Whether the parser refused the text. If true, the text can contain members that `value` lacks.
+    /// Whether the parser refused the object's text. If true, the text can contain members that `value` lacks.
     unread: bool,
 }
 

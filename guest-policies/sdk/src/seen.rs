@@ -87,9 +87,9 @@ impl Rollout {
     }
 }
 
-/// Reports on the children if a policy does not implement `assess`. The object is ready as soon as all children exist
-/// and each workload has an available pod of the current generation, or wants no pods. The object stays ready while
-/// plan gates hold back a change. `tests/data/default-reports.json` has test cases for all languages.
+/// Builds the default report, for a policy that does not implement `assess`. The object is ready as soon as all
+/// children exist and each workload has an available pod of the current generation, or wants no pods. The object stays
+/// ready while plan gates hold back a change. `tests/data/default-reports.json` has test cases for all languages.
 pub(crate) fn assess(seen: &Observation) -> Report {
     let workloads = || seen.children.iter().filter(|child| WORKLOADS.contains(&child.identity.kind.as_str()));
     let is_up = |text: &str| {
@@ -100,7 +100,7 @@ pub(crate) fn assess(seen: &Observation) -> Report {
     let exist = seen.children.iter().all(|child| child.live.is_some());
     let accepted = match &seen.outcome {
         Outcome::Applied => true,
-        // Without children, nothing shows that the host applied an earlier plan.
+        // Without children, the report cannot tell whether the host applied an earlier plan.
         Outcome::Gated => !seen.children.is_empty(),
         Outcome::Refused(_) | Outcome::Failed(_) => false,
     };

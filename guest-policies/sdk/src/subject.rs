@@ -17,9 +17,9 @@ pub trait SubjectExt {
     fn settings<T: Decode>(&self) -> Result<T, Refusal>;
     /// Like [`settings`](Self::settings), for a type that derives serde's `Deserialize`.
     fn read_settings<T: for<'de> serde::Deserialize<'de>>(&self) -> Result<T, Refusal>;
-    /// Returns the answer to the need `id` of the policy, which is a need by name.
+    /// Returns the answer to the policy's need with this id. The need must name one object.
     fn one(&self, id: &str) -> Lookup<Object>;
-    /// Returns the answer to the need `id` of the policy, which is a need by labels.
+    /// Returns the answer to the policy's need with this id. The need must select objects by labels.
     fn list(&self, id: &str) -> Lookup<Vec<Object>>;
     /// Returns the facts of the Secret that the policy requested with the need `id`.
     fn secret(&self, id: &str) -> Lookup<SecretFacts>;
@@ -32,7 +32,7 @@ pub trait SubjectExt {
 /// The answer to one need.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lookup<T> {
-    /// The host found the object. After a need by labels, `T` is a list, which can be empty.
+    /// The host found the object. If the need selects objects by labels, `T` is a list, which can be empty.
     There(T),
     /// The host looked for the object and did not find it.
     Absent,

@@ -95,7 +95,7 @@ impl SubjectBuilder {
         self
     }
 
-    /// Fills in the defaults of a settings schema, as the host does. Settings that the test set keep their values.
+    /// Fills in the defaults of a settings schema, as the host does. A setting that the test has set keeps its value.
     #[must_use]
     pub fn defaults(mut self, schema: &str) -> Self {
         let mut settings = serde_json::from_str(&self.subject.settings).unwrap_or_default();
@@ -160,8 +160,8 @@ pub fn plan<P: Policy>(subject: &Subject) -> Result<Plan, Refusal> {
     P::translate(subject, P::map_env(subject, Vec::new())?)
 }
 
-/// Returns the plan of `P` with the overlay `O` over it. Calls the functions in the order of the host: `map_env` of
-/// both, `translate`, `amend`. `above` is the subject of the overlay, with its own settings and found objects.
+/// Returns the plan of `P` with the overlay `O` over it. Calls the functions in the order of the host: `map_env` of `P`
+/// and of `O`, `translate`, `amend`. `above` is the subject of the overlay, with its own settings and found objects.
 pub fn overlaid<P: Policy, O: Overlay>(subject: &Subject, above: &Subject) -> Result<Plan, Refusal> {
     let env = O::map_env(above, P::map_env(subject, Vec::new())?)?;
     O::amend(above, P::translate(subject, env)?)

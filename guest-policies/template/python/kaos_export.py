@@ -32,10 +32,10 @@ def _leave(error):
         at = at.tb_next
     place = f"{at.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{at.tb_lineno}: "
     told = f"{place}{type(error).__name__}: {error}".encode()[:900]
-    # The mark must occur only in this record. So the code spells the mark backwards, and no value is the mark alone.
+    # The mark must occur only in this record. So the code spells the mark backwards and never forward.
     record = bytearray(16) + len(told).to_bytes(4, "little") + told
     for at, letter in enumerate(reversed(b":sdrow-tsal:soak")):
         record[at] = letter
     # The record must be at an address that is a multiple of 16, but Python does not reveal addresses. So there are 16
-    # copies, and the address of each copy has another remainder.
+    # copies whose addresses have 16 different remainders modulo 16: one of them fits.
     _words = (record + bytes(-len(record) % 16 + 1)) * 16

@@ -62,7 +62,7 @@ impl Assessment {
 }
 
 /// Assesses `workload` by its live children. `port` is the port of the wanted endpoint, or `None` for an object that is
-/// not exposed. `replicas` is the wanted number of pods while the Deployment does not exist.
+/// not exposed. `replicas` is the wanted number of pods, used only while the Deployment does not exist.
 pub fn assess(workload: &Workload<'_>, port: Option<u16>, replicas: Option<i64>, seen: &Observation) -> Assessment {
     let deployment = live(seen, "apps/v1", "Deployment", &workload.child_name());
     let rollout = Rollout::read(deployment.as_ref(), replicas.unwrap_or(1));
@@ -137,8 +137,8 @@ fn live(seen: &Observation, api_version: &str, kind: &str, name: &str) -> Option
     child.live.as_deref().map(Object::parse)
 }
 
-/// Builds the condition `Routed`. It shows whether the Gateway's controller accepts the route, or why an object has no
-/// route although routes are enabled.
+/// Builds the condition `Routed`. The condition shows whether the Gateway's controller accepts the route. If routes are
+/// enabled but the object has no route, the condition says why.
 fn routed(seen: &Observation, route: Option<&Object>) -> Option<Condition> {
     const ROUTED: &str = "Routed";
     if let Some(note) = seen.notes.iter().find(|note| note.reason.starts_with("Gateway")) {

@@ -1,5 +1,5 @@
-//! Checks a merged pod for mistakes that an API server would refuse. Reports the first mistake, with the path where the
-//! user wrote it.
+//! Checks a merged pod for mistakes that an API server would refuse. Reports the first mistake, with the path of the
+//! user's field that contains it.
 
 use crate::lists::{CONTAINER, POD_SPEC, items, name_of};
 use alloc::{borrow::ToOwned, string::String};

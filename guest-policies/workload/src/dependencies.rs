@@ -33,7 +33,7 @@ pub struct Dependency {
 }
 
 impl Dependency {
-    /// Returns the dependency `on`. The policy reads its status and the given fields.
+    /// Returns the dependency `on`. The policy reads the dependency's status and these `fields`.
     pub fn new(on: Reference, fields: &[&str]) -> Self {
         let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
         Self { on, all: fields.clone(), brief: fields }

@@ -46,7 +46,7 @@ pub struct PodDefaults<'a> {
     pub extra: Extra<'a>,
 }
 
-/// The parts of an object that concern its Deployment, and the policy's additions.
+/// The fields of an object that determine its Deployment, and the policy's additions to the pods.
 #[derive(Debug, Default)]
 pub struct PodParts<'a> {
     /// `spec.replicas`. `None` leaves the number to another field manager, such as an autoscaler.

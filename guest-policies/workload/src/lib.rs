@@ -58,7 +58,7 @@ pub use registry::Registry;
 pub use rollout::Rollout;
 pub use telemetry::Telemetry;
 
-/// Returns the finalizer that the setting contains. Returns `None` for the empty default.
+/// Returns the finalizer in the text of the setting, or `None` if the text is empty (the default).
 pub fn finalizer(setting: &str) -> Option<String> {
     (!setting.is_empty()).then(|| setting.to_owned())
 }

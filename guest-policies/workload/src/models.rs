@@ -14,7 +14,7 @@ const MAX_PATTERNS: usize = 12;
 /// list.
 const MAX_BYTES: usize = 128;
 
-/// The reason code of every note on a model name that providers probably do not know.
+/// The reason code of every note on a model name that probably no provider has.
 pub const UNLIKELY: &str = "ModelUnlikely";
 
 /// Returns the paths of the fields that list all models of a ModelAPI.

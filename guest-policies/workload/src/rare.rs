@@ -5,14 +5,14 @@ use core::ops::Deref;
 use kaos_policy_sdk::{Decode, DecodeError};
 use serde_json::Value;
 
-/// Provides the defaults of a group of settings, for the case that no settings layer sets any of them.
+/// Provides the defaults of a group of settings. They apply if no settings layer sets a setting of the group.
 pub trait LeftOut: 'static {
     /// Returns the defaults of all settings in the group.
     fn left_out() -> &'static Self;
 }
 
-/// A group of settings. The group is null if no settings layer sets any of them, so most passes spend no fuel on
-/// decoding the group.
+/// A group of settings. If no settings layer sets a setting of the group, the group is null. So most passes spend no
+/// fuel on decoding the group.
 #[derive(Clone, Debug)]
 pub struct Rare<T>(Option<Box<T>>);
 

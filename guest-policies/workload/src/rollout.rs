@@ -21,7 +21,7 @@ pub struct Rollout {
 }
 
 impl Rollout {
-    /// Reads a live Deployment. `wanted` is the wanted number of pods while the Deployment does not exist.
+    /// Reads a live Deployment. `wanted` is used only while the Deployment does not exist.
     pub fn read(live: Option<&Object>, wanted: i64) -> Self {
         let Some(live) = live else { return Self { wanted, ..Self::default() } };
         let number = |path: &[&str]| live.at(path).and_then(Value::as_i64);

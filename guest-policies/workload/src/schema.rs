@@ -17,8 +17,8 @@ pub struct Extras<'a> {
     /// Settings that an annotation of the object can override. Each entry is the path of a leaf or of
     /// a group. The path of a group stands for all leaves below the group.
     pub annotations: &'a [&'a str],
-    /// Settings that only the operator's owner can set. The settings of a namespace cannot set them. Each entry is the
-    /// path of a leaf or of a group. The path of a group stands for all leaves below the group.
+    /// Settings that only the operator's owner can set. The settings of a namespace cannot change these settings. Each
+    /// entry is the path of a leaf or of a group. The path of a group stands for all leaves below the group.
     pub owned: &'a [&'a str],
     /// Settings of the type [`Rare`](crate::Rare). Each entry has the path of the setting and the defaults of the
     /// leaves below it.

@@ -32,7 +32,7 @@ pub(crate) struct Inner {
     pub(crate) journal: Journal,
     pub(crate) logs: Arc<Logs>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// A hint in the errors for paths that are not served.
+    /// A hint that the cluster adds to each error about a path that is not served.
     pub(crate) instead: Option<String>,
     pub(crate) poke: Arc<Notify>,
     pub(crate) settled: signal::Sender,

@@ -12,8 +12,8 @@ pub(crate) fn spawn(cluster: &Arc<Inner>) {
     tokio::spawn(work(Arc::downgrade(cluster), changed, Arc::clone(&cluster.poke)));
 }
 
-/// Runs the controllers after each change. Holds a reference to the cluster only while the controllers run. So if the
-/// caller drops the last handle, the sender of changes disappears, too, and this task ends.
+/// Runs the controllers after each change. Holds a reference to the cluster only while the controllers run. So when the
+/// caller drops the last handle, the sender of changes is dropped, too, and this task ends.
 async fn work(inner: Weak<Inner>, mut changed: signal::Receiver, poke: Arc<Notify>) {
     loop {
         changed.look();

@@ -12,7 +12,7 @@ use crate::{
     storage::{Key, Store},
 };
 
-/// The minor version of Kubernetes from which the schemas of the cluster come.
+/// The minor version of the Kubernetes release whose schemas the cluster uses.
 const MINOR: u32 = 36;
 
 /// The state of the cluster.

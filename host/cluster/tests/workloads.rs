@@ -1,5 +1,5 @@
 //! Tests `StatefulSet`s, Jobs and disruption budgets: the objects and statuses that their controllers write, and
-//! validation. Also tests features that this cluster does not have.
+//! validation. Also tests that the cluster refuses features that it does not have.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Locks mutexes, also after a panic: a panic in one pass must not affect other passes.
+//! Locks mutexes even if an earlier holder panicked: a panic in one pass must not affect other passes.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

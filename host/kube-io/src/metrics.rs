@@ -19,8 +19,8 @@ pub trait IoMetrics: fmt::Debug + Send + Sync {
     /// Counts an error of a watch.
     fn watch_error(&self, of: &ResourceType, reason: &str);
 
-    /// Sets the number of listed namespaces in which the operator can read nothing, although it can read in other
-    /// namespaces.
+    /// Sets the number of barred namespaces: the scope lists these namespaces, but the operator can read nothing in
+    /// them, and can read in other namespaces.
     fn barred(&self, namespaces: usize);
 
     /// Sets the number and size of the cached objects of a type.

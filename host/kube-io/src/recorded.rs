@@ -23,7 +23,7 @@ impl std::fmt::Debug for Recorded {
 }
 
 impl Recorded {
-    /// Returns one line for each sample.
+    /// Returns the metrics as text, with one line for each value.
     pub(crate) fn text(&self) -> String {
         for refresh in &*lock(&self.refreshers) {
             refresh(self);

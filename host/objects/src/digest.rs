@@ -35,7 +35,7 @@ impl Digest {
         hasher.0.into()
     }
 
-    /// Returns the digest of everything that a reader returns, with a small part in memory at a time.
+    /// Returns the digest of all bytes that a reader returns. Only a small part of the bytes is in memory at a time.
     pub fn of_read(mut reader: impl io::Read) -> io::Result<Self> {
         let mut hasher = Hasher(Sha256::new());
         io::copy(&mut reader, &mut hasher)?;

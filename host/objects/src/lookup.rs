@@ -34,8 +34,8 @@ pub trait Lookup {
         }
     }
 
-    /// Returns whether a target does not exist, for callers that do not need the objects. Returns false if the cluster
-    /// does not serve the type, or if the operator is not allowed to read the target.
+    /// Returns whether no object matches a target, for callers that do not need the objects. Returns false if the
+    /// cluster does not serve the type, or if the operator is not allowed to read the target.
     fn is_absent(&self, target: &Target) -> bool {
         match self.look_up(target) {
             Sighting::Objects(objects) => objects.is_empty(),

@@ -1,5 +1,5 @@
-//! Reads compiled code of the default policies from a folder. To fill the folder, build the same sources without it,
-//! and run the command `compile-embedded` of this `kaos-operator`. The command writes a file
+//! Reads compiled code of the default policies from a folder. To fill the folder, first build the same sources without
+//! the folder, and then run the command `compile-embedded` of the built `kaos-operator`. The command writes a file
 //! `<digest of the component>.code` for each component.
 //!
 //! The code becomes part of the program and runs with the program's rights. If the code was compiled by another version

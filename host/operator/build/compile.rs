@@ -42,7 +42,7 @@ fn target_is_installed() -> Result<bool> {
     Ok(output.status.success() && fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()))
 }
 
-/// Builds the policies. Returns the Wasm modules of the policies, in the order of `policies`.
+/// Builds the policies. Returns their Wasm modules, in the order of the parameter `policies`.
 pub(crate) fn build(workspace: &Path, target_dir: &Path, policies: &[Policy]) -> Result<Vec<Vec<u8>>> {
     let built = target_dir.join(TARGET).join("release");
     policies

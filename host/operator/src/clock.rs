@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-/// The time of day, for timestamps in objects. All other code uses tokio's time.
+/// The time of day, for timestamps in objects. Code that only measures durations uses tokio's time instead.
 #[derive(Debug, Clone, Copy, Default)]
 pub enum Clock {
     /// The machine's clock.

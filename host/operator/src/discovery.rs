@@ -1,4 +1,4 @@
-//! Asks an API server which kind a user means by a word.
+//! Finds the kind that a user names on the command line, with the names that the API server serves.
 
 use std::collections::BTreeSet;
 
@@ -12,24 +12,24 @@ use crate::{
     watch::discover,
 };
 
-/// The remedy to print if no known policy claims a kind.
+/// Advice for the error message that no policy claims a kind.
 ///
-/// The operator may have further policies that the command does not see.
+/// A command sees only the policies in the cluster, but the operator may have others from its flag `--policy`.
 pub(crate) const NOT_VISIBLE: &str =
     "a policy that the operator got with --policy is not visible in the cluster: pass --policy X.wasm";
 
-/// The error if no kind was found for a word.
+/// The error for a word from which the command cannot find a kind.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MeantError {
-    /// The word does not name exactly one kind.
+    /// The word names no kind, or several kinds.
     #[error("{0}{remedy}", remedy = remedy(.0))]
     Kind(#[source] KindError),
-    /// The word does not name exactly one known kind.
+    /// The word names no kind or several kinds, and the list of kinds is incomplete.
     ///
-    /// But discovery failed for a group version that may contain the meant kind.
+    /// Discovery failed for a group version. The kind that the user means may be in this group version.
     #[error("{kind}; could not ask the API server for the kinds of {version}: {why}")]
     Unasked {
-        /// The error of the search among the kinds of all other group versions.
+        /// The error of the search in all other group versions.
         kind: KindError,
         /// The group version for which discovery failed.
         version: String,
@@ -45,7 +45,7 @@ fn remedy(error: &KindError) -> String {
     }
 }
 
-/// Returns the kind that a user means by a word, among `kinds`.
+/// Returns the kind in `kinds` that the user's word names.
 pub(crate) async fn meant(
     client: &Client,
     kinds: &BTreeSet<ResourceType>,

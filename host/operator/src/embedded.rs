@@ -5,7 +5,8 @@ use kaos_policy::{
     engine::{BuiltIn, ScriptEngine},
 };
 
-/// An embedded policy. The type is not `Clone`, because a changed copy could pair the code with another component.
+/// An embedded policy. The type is not `Clone`, because a caller could change the component of a copy, and the compiled
+/// code would belong to another component.
 #[derive(Debug)]
 pub struct EmbeddedPolicy {
     /// The component.

@@ -1,4 +1,4 @@
-//! A kind of an API group, without a version. Flags name kinds in this form.
+//! A kind of an API group, without a version. Command-line flags name kinds in this form.
 
 use std::{fmt, str::FromStr};
 

@@ -1,4 +1,4 @@
-//! Finds the kind that a user means by a word.
+//! Finds the kind that a user names on the command line.
 //!
 //! A policy must not claim a kind whose name differs from a kind in [`SERVED`] only in upper and lower case, such as
 //! `AGENT`. The cluster would never have an object of the claimed kind, and a word such as `agent` would be ambiguous.
@@ -11,8 +11,7 @@ use kaos_policy::contract::ResourceType;
 
 use crate::watch::Served;
 
-/// The kinds that every cluster with an operator serves: the kinds of the operator's own CRDs, and Secrets. A flag
-/// controls whether the operator reads Secrets.
+/// The kinds that every cluster with an operator serves: the kinds of the operator's own CRDs, and Secrets.
 pub(crate) static SERVED: LazyLock<Vec<ResourceType>> = LazyLock::new(|| {
     let own = manifests::KINDS.map(|kind| ResourceType::new(API_VERSION, kind));
     own.into_iter().chain([ResourceType::new("v1", "Secret")]).collect()
@@ -34,13 +33,13 @@ pub(crate) enum KindError {
     Several {
         /// The word.
         word: String,
-        /// Words that each name one of the kinds.
+        /// For each of these kinds, a word that names only this kind.
         kinds: Vec<String>,
     },
 }
 
-/// Returns the kind that a user means, among the kinds that policies answer for. The word may be the kind, the plural,
-/// the singular or a short name, as the cluster serves it. A dot and the group may follow. The word is not
+/// Returns the kind that the user's word names, among the kinds that policies answer for. The word may be the kind, the
+/// plural, the singular or a short name, as the cluster serves it. A dot and the group may follow. The word is not
 /// case-sensitive.
 pub(crate) fn meant<'a>(
     word: &str,

@@ -17,8 +17,8 @@ impl LeftOut {
         Self(kinds.into_iter().collect())
     }
 
-    /// Returns whether the operator ignores the type `of` of a claim. The operator ignores only the optional types of a
-    /// claim, which are in the field `wishes`.
+    /// Returns whether the operator ignores a type for a claim. Only an optional type of the claim can be ignored. The
+    /// field `wishes` of the claim lists its optional types.
     pub fn has(&self, claim: &Claim, of: &ResourceType) -> bool {
         claim.wishes.contains(of) && self.0.contains(&GroupKind::from(of))
     }

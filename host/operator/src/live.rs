@@ -50,7 +50,7 @@ pub struct Gathered {
     listed: BTreeSet<(ResourceType, Option<String>)>,
     asked: BTreeSet<Target>,
     documents: BTreeMap<Identity, Document>,
-    /// Whether the reader fetched at least one target, because the caller did not have all objects of the target.
+    /// Whether the reader fetched objects itself, because the caller did not have all objects of a target.
     has_fetched: bool,
 }
 
@@ -72,12 +72,12 @@ impl Gathered {
         Self { client, known: None, types, listed, asked, documents: BTreeMap::new(), has_fetched: false }
     }
 
-    /// Starts without any objects. Sends a request to the cluster only if `known` does not have the objects.
+    /// Starts without any objects. Takes objects from `known`, and sends requests to the cluster only for the others.
     pub fn knowing(client: Client, known: Arc<dyn KnownObjects>) -> Self {
         Self { known: Some(known), ..Self::new(client) }
     }
 
-    /// Adds an object that the caller has.
+    /// Adds an object that the caller passes.
     pub fn add(&mut self, object: &Value) {
         self.keep_value(&ResourceType::of_object(object), object.clone());
     }
@@ -97,7 +97,7 @@ impl Gathered {
         self.fetch(&all, &served).await
     }
 
-    /// Reads the `targets` that the reader has not read yet. Returns whether there was at least one of them.
+    /// Reads the `targets` that the reader has not read yet. Returns `false` if it had read all of them before.
     pub async fn read(&mut self, targets: impl IntoIterator<Item = Target>) -> Result<bool, LiveError> {
         let mut any = false;
         for target in targets {
@@ -126,19 +126,19 @@ impl Gathered {
         Ok(any)
     }
 
-    /// Returns whether the reader has read a target. If so, the documents contain every existing object of the target.
+    /// Returns whether the reader has read a target, so that [`documents`](Self::documents) returns all its objects.
     pub fn has_read(&self, target: &Target) -> bool {
         self.asked.contains(target) || self.has_listed(&target.of(), target.namespace())
     }
 
-    /// Returns whether the reader fetched at least one target, because the caller did not have all objects of the
-    /// target. The caller's watches do not report changes of fetched objects.
+    /// Returns whether the reader fetched objects itself, because the caller did not have all objects of a target. The
+    /// caller's watches do not report changes of fetched objects.
     #[cfg(feature = "console")]
     pub fn has_fetched(&self) -> bool {
         self.has_fetched
     }
 
-    /// Fetches the objects of a target: from an earlier read that the caller remembers, or else from the cluster.
+    /// Adds the objects of a target: from an earlier read that the caller remembers, or else from the cluster.
     async fn fetch(&mut self, target: &Target, served: &Served) -> Result<(), LiveError> {
         let (of, known) = (target.of(), self.known.clone());
         self.has_fetched = true;
@@ -196,8 +196,8 @@ impl Gathered {
             Err(error) => return Ok(DryRunAnswer::Open(with_causes(&error))),
         };
         // The live object may have fields that the server derived from the previous plan. The operator removes such
-        // fields before the apply, but a dry run cannot remove them. If there are such fields, the operator's apply may
-        // succeed although the server refused the dry run.
+        // fields before the apply, but a dry run cannot remove them. So the operator's apply may succeed although the
+        // server refused the dry run.
         let live = api.get_opt(name).await.map_err(|source| failed(format!("{of} {name}"), source))?;
         let live = live.and_then(|live| serde_json::to_value(live).ok()).unwrap_or_default();
         Ok(if leftovers(manifest, &live).is_empty() { DryRunAnswer::Refused(why) } else { DryRunAnswer::Open(why) })
@@ -227,12 +227,12 @@ impl Gathered {
         has(None) || (namespace.is_some() && has(namespace))
     }
 
-    /// Returns references to all objects so far, sorted.
+    /// Iterates over all objects that the reader has read so far, sorted by identity.
     pub fn iter(&self) -> impl Iterator<Item = &Document> {
         self.documents.values()
     }
 
-    /// Returns all objects so far, sorted.
+    /// Returns all objects that the reader has read so far, sorted by identity.
     pub fn documents(&self) -> Vec<Document> {
         self.iter().cloned().collect()
     }
@@ -258,8 +258,8 @@ impl Gathered {
         scopes
     }
 
-    /// Returns the answer that passes get to each need of this type if they cannot see the objects: the type is
-    /// `Secret`, or the cluster does not serve it. Otherwise returns `None`.
+    /// Returns why a policy cannot see objects of this type: the type is `Secret`, or the cluster does not serve the
+    /// type. Returns `None` if policies can see the objects.
     pub fn hidden(&self, of: &ResourceType) -> Option<Sighting> {
         if of.is_secret() {
             return Some(Sighting::Forbidden("this command does not read Secrets".to_owned()));
@@ -295,7 +295,7 @@ impl Gathered {
     }
 
     fn keep_value(&mut self, of: &ResourceType, mut object: Value) {
-        // Items of a list have neither `apiVersion` nor `kind`.
+        // The API server omits `apiVersion` and `kind` from the items of a list.
         object["apiVersion"] = of.api_version.as_str().into();
         object["kind"] = of.kind.as_str().into();
         let origin = DocumentOrigin { file: "the cluster".into(), document: self.documents.len() + 1, item: None };
@@ -305,8 +305,8 @@ impl Gathered {
     }
 }
 
-/// Returns the identity of an object from a cluster. If such an object has no namespace, it is cluster-scoped. This
-/// does not apply to objects in files, which may omit the namespace.
+/// Returns the identity of an object from a cluster. Without a namespace, such an object is cluster-scoped. An object
+/// in a file may be namespaced, and omit its namespace.
 pub(crate) fn identity(object: &mut Value) -> Result<Identity, (&'static str, String)> {
     if !object["metadata"]["namespace"].is_null() {
         return Identity::of(object, "default", &Scopes::default());

@@ -1,9 +1,9 @@
-//! Runs CPU-bound work that no pass waits for, such as previews and recorded cases. Separate threads do this work. They
-//! have a lower priority than all other threads of the process, so the kernel lets passes run first.
+//! Runs CPU-bound work that no pass waits for, such as previews and recorded cases. Separate threads do this work.
+//! These threads have a lower priority than all other threads of the process, so the kernel lets passes run first.
 //!
 //! A priority is not enough: if the container has used up its CPU limit, the kernel stops all threads. A thread of low
 //! priority also delays passes by the locks and caches that it shares with them. So while passes need the processors,
-//! these threads begin one piece of work after the other, and pause after each.
+//! only one of these threads works at a time, and it pauses after each piece of work.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -17,8 +17,8 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// The niceness of the threads above that of the process, if the system refuses a lower priority. On a busy processor,
-/// a thread of a pass then gets nine times as much time.
+/// The niceness to add if the kernel refuses the scheduling class `SCHED_IDLE`. With this niceness, a thread of a pass
+/// gets nine times as much time on a busy processor.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 /// The longest pause after a piece of work.
@@ -31,8 +31,8 @@ type Work = Box<dyn FnOnce() + Send>;
 pub(crate) struct LowPriority(Sender<Work>);
 
 impl LowPriority {
-    /// Starts this many threads. `is_busy` returns whether passes need the processors. While they do, the threads work
-    /// one after the other, and each pauses for as long as its work took, but at most for [`LONGEST_PAUSE`].
+    /// Starts this many threads. `is_busy` returns whether passes need the processors. While passes need them, only one
+    /// thread works at a time. It then pauses for the duration of its work, at most for [`LONGEST_PAUSE`].
     pub(crate) fn start(threads: usize, is_busy: impl Fn() -> bool + Clone + Send + 'static) -> Self {
         let (sender, queue) = mpsc::channel::<Work>();
         let queue = Arc::new(Mutex::new(queue));
@@ -70,13 +70,14 @@ impl LowPriority {
     }
 }
 
-/// Does the work of the queue until no sender exists any more.
+/// Does the work in the queue until the last sender is dropped.
 fn follow(queue: &Mutex<Receiver<Work>>, is_busy: &dyn Fn() -> bool) {
     lower();
     loop {
         let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
         let Ok(work) = queue.recv() else { return };
-        // While passes need the processors, this thread keeps the queue, so no other thread can take work from it.
+        // While passes need the processors, this thread keeps the queue locked, so no other thread can take work from
+        // it.
         let _queue = is_busy().then_some(queue);
         let began = Instant::now();
         // A panic ends only this piece of work. The panic hook has already reported the panic.
@@ -89,9 +90,10 @@ fn follow(queue: &Mutex<Receiver<Work>>, is_busy: &dyn Fn() -> bool) {
 
 /// Lowers the priority of this thread.
 ///
-/// On Linux, the kernel then stops this thread as soon as a thread of a pass can run. With a niceness alone, the kernel
-/// would let this thread first use up its time slice of some milliseconds. If this fails, the thread gets the niceness.
-/// On other systems, this function does nothing, because there a niceness belongs to the whole process.
+/// On Linux, the thread gets the scheduling class `SCHED_IDLE`: the kernel stops this thread as soon as a thread of a
+/// pass can run. With a niceness alone, the kernel would let this thread first use up its time slice of some
+/// milliseconds. If the kernel refuses this class, the thread gets the niceness. On other systems, this function does
+/// nothing, because there a niceness belongs to the whole process.
 fn lower() {
     #[cfg(target_os = "linux")]
     {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Merges objects key by key. Any other value, also a null, replaces the earlier value.
+/// Merges objects key by key. Any other value of `from`, also a null, replaces the value in `into`.
 pub(crate) fn merge(into: &mut Value, from: &Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {

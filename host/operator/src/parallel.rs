@@ -2,8 +2,8 @@
 
 use std::{panic::resume_unwind, thread};
 
-/// Runs `work` in one thread for each processor, but in at most as many threads as there are items. `work` gets the
-/// number of its thread and the number of threads. Returns the results in the order of the threads.
+/// Runs `work` in one thread for each processor, but in at most `items` threads. `work` gets the index of its thread
+/// and the number of threads. Returns the results in the order of the threads.
 pub(crate) fn on_all_processors<R: Send>(items: usize, work: impl Fn(usize, usize) -> R + Sync) -> Vec<R> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(items).max(1);
     let work = &work;

@@ -1,7 +1,8 @@
 //! Decides whether plan gates hold back a plan. A pass and the comparison of plans (`plan`) use the same rules.
 //!
-//! Gates hold back plans only until the operator has applied one plan completely. If the plan sets `gates_hold`, the
-//! gates also hold back later plans while the object's workloads exist. So a missing dependency restarts no pod.
+//! Gates hold back an object's plans only until the operator has applied one plan completely. If a plan sets
+//! `gates_hold`, its gates hold it back also later, while the object's workloads exist. So a missing dependency
+//! restarts no pod.
 
 use kaos_policy::{contract::Reference, render::Planned, stamp::pod_template};
 use serde_json::Value;
@@ -12,19 +13,20 @@ pub(crate) fn bind(planned: &Planned, object: &Value, are_there: bool) -> bool {
     !planned.gates.is_empty() && (is_first(object, are_there) || (planned.gates_hold && are_there))
 }
 
-/// Returns whether no plan of the object was ever applied. The status records the first apply. If the kind's schema has
-/// no field for this record, or if an earlier operator created the children, the existence of the children decides.
+/// Returns whether no plan of the object was ever applied. The status has a field `appliedGeneration` since the first
+/// apply. If the kind's schema lacks this field, or if an earlier operator created the children, the existence of the
+/// children decides.
 pub(crate) fn is_first(object: &Value, are_there: bool) -> bool {
     !was_applied(object) && !are_there
 }
 
-/// Returns whether the operator applied a plan of the object completely before, as the status records.
+/// Returns whether the status shows that the operator has applied a plan of the object completely.
 pub(crate) fn was_applied(object: &Value) -> bool {
     object["status"]["appliedGeneration"].is_i64()
 }
 
-/// Returns whether the operator can apply a plan whatever children exist. If the plan sets `gates_hold` and has gates,
-/// returns false, because only the children show whether the plan waits.
+/// Returns whether the plan need not wait for its gates, whichever children exist. Returns `false` if the plan sets
+/// `gates_hold` and has gates, because then the existing children decide whether the plan waits.
 pub(crate) fn let_through(planned: &Planned, was_applied: bool) -> bool {
     planned.gates.is_empty() || (was_applied && !planned.gates_hold)
 }

@@ -24,9 +24,9 @@ pub(crate) fn pods(manifest: &Value, live: impl FnOnce() -> Option<Value>) -> u6
 /// The pods of an object's workloads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PodCounts {
-    /// The number of pods that the workloads want.
+    /// The number of pods that the workloads should have.
     pub(crate) wanted: u64,
-    /// The number of wanted pods that are not available yet with the newest pod template.
+    /// The number of these pods that are not available yet with the newest pod template.
     pub(crate) missing: u64,
     /// Whether the object has workloads, and a user scaled all of them to zero.
     pub(crate) is_scaled_to_zero: bool,
@@ -38,7 +38,7 @@ impl PodCounts {
         let (mut counts, mut can_scale) = (Self::default(), false);
         for live in workloads {
             let wanted = pods(live, || Some(live.clone()));
-            // Only for these kinds, 0 wanted pods mean that a user scaled the workload to zero.
+            // Only for these kinds, a wanted number of 0 shows that a user scaled the workload to zero.
             can_scale |= matches!(live["kind"].as_str(), Some("Deployment" | "StatefulSet"));
             counts.wanted = counts.wanted.saturating_add(wanted);
             counts.missing = counts.missing.saturating_add(missing(live, wanted));
@@ -48,9 +48,9 @@ impl PodCounts {
     }
 }
 
-/// Returns how many wanted pods of a workload are not available with the newest template. If the workload keeps pods
-/// with an old template (`OnDelete`, a partition, paused), any available pod counts. Returns 0 for all kinds except
-/// Deployments, StatefulSets and `DaemonSets`.
+/// Returns how many of the wanted pods of a workload are not available with the newest template. If the user lets the
+/// workload keep pods with an old template (`OnDelete`, a partition, paused), each available pod counts as new. Returns
+/// 0 for all kinds except Deployments, StatefulSets and `DaemonSets`.
 fn missing(live: &Value, wanted: u64) -> u64 {
     let number = |field: &str| live["status"][field].as_u64().unwrap_or_default();
     let (all, updated, available) = match live["kind"].as_str() {
@@ -67,8 +67,8 @@ fn missing(live: &Value, wanted: u64) -> u64 {
         return wanted.saturating_sub(number(available));
     }
     let observed = live["status"]["observedGeneration"].as_i64() >= metadata["generation"].as_i64();
-    // The status does not say how many of the available pods are new. But all available pods beyond the number of old
-    // pods must be new.
+    // The status does not say how many of the available pods are new. But if more pods are available than there are old
+    // pods, the others are new.
     let old = number(all).saturating_sub(number(updated));
     let new = if observed { number(available).saturating_sub(old).min(number(updated)) } else { 0 };
     wanted.saturating_sub(new)

@@ -16,15 +16,15 @@ use crate::{blocking::off_thread, low_priority::LowPriority};
 const OPEN: usize = 2;
 /// The maximum number of threads of low priority.
 const LOW_PRIORITY: usize = 4;
-/// For this time after the start of a pass, the threads of low priority assume that a pass runs. Otherwise, all of them
-/// would begin to work in each short gap between two passes.
+/// The time after the start of a pass for which the threads of low priority assume that the pass still runs. Otherwise,
+/// all of them would begin to work in each short gap between two passes.
 const RECENT: Duration = Duration::from_millis(100);
 
 /// The threads on which policies run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Compute {
-    /// Policies run on separate threads. The number of threads that run policies for passes at the same time is at most
-    /// the number of processors.
+    /// Policies run on separate threads. At most one thread for each processor runs policies for passes at the same
+    /// time.
     #[default]
     Pool,
     /// Policies run in the task of the pass, so that every run of a simulation has the same result.
@@ -35,7 +35,7 @@ pub enum Compute {
 #[derive(Clone)]
 pub(crate) struct Processors {
     all: Arc<Semaphore>,
-    /// The processors that tenants' policies can use at the same time.
+    /// One permit for each processor that tenants' policies may use at the same time.
     tenants: Arc<Semaphore>,
     /// The threads of low priority; `None` with [`Compute::Inline`].
     low_priority: Option<Arc<LowPriorityThreads>>,
@@ -46,12 +46,12 @@ pub(crate) struct Processors {
 struct LowPriorityThreads {
     /// The threads that run policies.
     policies: LowPriority,
-    /// The thread that writes recorded cases. Previews do not use this thread, because only a few cases can wait for
-    /// it.
+    /// The thread that writes recorded cases. Previews must not delay this thread, because only a few cases can wait
+    /// for it.
     cases: LowPriority,
     /// The number of threads in `policies`.
     number: usize,
-    /// The threads in `policies` that tenants' policies can use at the same time.
+    /// One permit for each thread in `policies` that tenants' policies may use at the same time.
     tenants: Arc<Semaphore>,
 }
 
@@ -67,8 +67,8 @@ impl Processors {
         Self::new(compute, std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
     }
 
-    /// Uses this many processors, up to the number for which the engine has enough sandboxes. With more processors,
-    /// passes would fail to open a sandbox.
+    /// Uses this many processors, but no more than the engine has sandboxes for. Otherwise, passes would fail to open a
+    /// sandbox.
     fn new(compute: Compute, processors: usize) -> Self {
         let processors = processors.clamp(1, Engine::SANDBOXES / OPEN - LOW_PRIORITY);
         let tenants = (processors / 2).max(1);
@@ -79,8 +79,8 @@ impl Processors {
         Self { all, tenants, low_priority, last }
     }
 
-    /// Runs policies or other CPU-bound work. If `is_local` is set, the work is for a tenant's policies, and leaves
-    /// processors free for the owner's policies.
+    /// Runs policies or other CPU-bound work. If `is_local` is set, the work is for a tenant's policies, and waits so
+    /// that processors stay free for the owner's policies.
     ///
     /// The work keeps its processor until the work ends, even if the caller stops waiting for the work.
     pub(crate) async fn run<T: Send + 'static>(&self, is_local: bool, work: impl FnOnce() -> T + Send + 'static) -> T {
@@ -110,8 +110,8 @@ impl Processors {
         self.low_priority.as_ref().map_or(1, |threads| threads.number)
     }
 
-    /// Runs policies with low priority. If `is_local` is set, the work is for a tenant's policies, and leaves threads
-    /// free for the owner's policies.
+    /// Runs policies with low priority. If `is_local` is set, the work is for a tenant's policies, and waits so that
+    /// threads stay free for the owner's policies.
     pub(crate) async fn run_low_priority<T: Send + 'static>(
         &self,
         is_local: bool,
@@ -121,7 +121,7 @@ impl Processors {
             tokio::task::yield_now().await;
             return work();
         };
-        // Acquiring never fails, because the semaphore is never closed.
+        // `acquire_owned` never fails, because the semaphore is never closed.
         let share = if is_local { Arc::clone(&threads.tenants).acquire_owned().await.ok() } else { None };
         let work = move || {
             let done = work();
@@ -131,12 +131,12 @@ impl Processors {
         threads.policies.run(work).await
     }
 
-    /// Waits for a processor, in the order of arrival.
+    /// Waits for a free processor. The callers get processors in the order of their calls.
     pub(crate) async fn permit(&self, is_local: bool) -> Permit {
         if self.low_priority.is_none() {
             return Permit { _share: None, _processor: None };
         }
-        // Acquiring never fails, because the semaphores are never closed.
+        // `acquire_owned` never fails, because the semaphores are never closed.
         let share = if is_local { Arc::clone(&self.tenants).acquire_owned().await.ok() } else { None };
         Permit { _share: share, _processor: Arc::clone(&self.all).acquire_owned().await.ok() }
     }
@@ -160,10 +160,10 @@ impl LowPriorityThreads {
     }
 }
 
-/// Returns whether passes need the processors so much that the threads of low priority must leave time to them. `free` is
-/// the number of processors without a pass, and `since` is the time since the start of the last pass.
+/// Returns whether passes need the processors so much that the threads of low priority must pause. `free` is the number
+/// of processors without a pass, and `since` is the time since the start of the last pass.
 ///
-/// A single processor is always busy: it may be a CPU limit, and all threads share this limit.
+/// A single processor always counts as busy: it may be the CPU limit of the container, which all threads share.
 fn is_busy(processors: usize, free: usize, since: Option<Duration>) -> bool {
     let is_recent = since.is_some_and(|since| since < RECENT);
     let used = processors.saturating_sub(free).max(usize::from(is_recent));

@@ -19,7 +19,7 @@ pub const SETTINGS: u64 = 1 << 20;
 /// The size limit for a component, in bytes. This limit is above the gate's limit, so that the gate can report how to
 /// make a component smaller.
 pub const COMPONENT: u64 = 64 << 20;
-/// The size limit for a core module from a compiler, in bytes, with all debug information.
+/// The size limit for a core module from a compiler, in bytes. A module can contain much debug information.
 pub const MODULE: u64 = 512 << 20;
 
 /// The reason why the program could not read a file.
@@ -57,15 +57,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Reads a file of at most `limit` bytes.
 pub fn bytes(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let name = path.display().to_string();
-    // When the function ends, it drops `_told`. After this, `told_of_waiting` no longer prints its message about the
-    // pipe.
+    // When this function returns, it drops the sender in `_told`, so that the thread no longer prints the note about
+    // the pipe.
     let _told = fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()).then(|| told_of_waiting(&name));
     let file = File::open(path).map_err(|source| ReadError::Unreadable { path: name.clone(), source })?;
     all(file, name, limit)
 }
 
-/// After [`PATIENCE`], prints a note that the program waits for a pipe. Possibly no process writes to the pipe. If the
-/// caller drops the returned sender earlier, the function prints no note.
+/// Starts a thread that after [`PATIENCE`] prints a note that the program waits for a pipe, because possibly no process
+/// writes to this pipe. If the caller drops the returned sender earlier, the thread prints no note.
 fn told_of_waiting(name: &str) -> mpsc::Sender<()> {
     let (read, is_read) = mpsc::channel();
     let told =

@@ -4,9 +4,9 @@
 //! Settings may name further finalizers, so the command also removes every finalizer that this operator added, as the
 //! managed fields show. The command keeps all other finalizers.
 //!
-//! The command releases no objects in namespaces where the user has no right to read objects. Rights are missing, for
-//! example, if a user deleted a namespace together with the operator's Role, or if a failed installation never created
-//! the Roles. The command reports these namespaces, but does not treat them as a failure.
+//! The command removes no finalizers in namespaces where the user has no right to read objects. Such rights can be
+//! missing because a user deleted a namespace together with the operator's Role, or because a failed installation never
+//! created the Roles. The command reports these namespaces, but does not treat them as a failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,15 +40,16 @@ pub enum Event {
         /// The removed finalizers.
         finalizers: Vec<String>,
     },
-    /// The command deleted an object that the operator stored only for itself, or would delete it in a dry run.
+    /// The command deleted an object that the operator stored only for itself; in a dry run, it would delete this
+    /// object.
     Removed {
         /// The type of the object.
         of: ResourceType,
         /// `namespace/name`.
         object: String,
     },
-    /// The user has no right to read objects in a namespace or in the whole cluster, so the command released no object
-    /// there.
+    /// The user has no right to read objects in a namespace or in the whole cluster, so the command removed no
+    /// finalizers there.
     Barred {
         /// The namespace; `None` for the whole cluster.
         namespace: Option<String>,
@@ -59,14 +60,15 @@ pub enum Event {
     Failed {
         /// The type.
         of: ResourceType,
-        /// `namespace/name`, or a text about the namespace whose objects could not be listed.
+        /// `namespace/name`. If the command could not list objects, a text that says so instead.
         object: String,
         /// The error.
         because: String,
     },
 }
 
-/// Returns the finalizers in the claims of these policies. Adds the `further` finalizers to each claimed type.
+/// Returns the finalizers to remove for each type that these policies claim: those in the claims, those of earlier
+/// operators, and those in `further`.
 pub fn finalizers<'a>(policies: impl IntoIterator<Item = &'a Policy>, further: &[String]) -> FinalizersByType {
     let mut finalizers = FinalizersByType::new();
     for claim in policies.into_iter().flat_map(|policy| &policy.descriptor().claims) {
@@ -76,7 +78,7 @@ pub fn finalizers<'a>(policies: impl IntoIterator<Item = &'a Policy>, further: &
     finalizers
 }
 
-/// Removes the finalizers from every object. Calls `tell` immediately for each outcome. At the end, calls `tell` for
+/// Removes the finalizers from every object. Calls `tell` immediately with each outcome. At the end, calls `tell` for
 /// each namespace in which the user has no right to read objects.
 pub async fn release(
     client: &Client,
@@ -121,15 +123,15 @@ pub async fn release(
 /// Which types the user has the right to read, in one namespace or in the whole cluster.
 #[derive(Default)]
 struct ReadableTypes {
-    /// Whether the user has the right to read the objects of at least one type.
+    /// Whether the user has the right to read objects of at least one type.
     any: bool,
-    /// The types with objects that the user has no right to read, each with the reason.
+    /// The types whose objects the user has no right to read, each with the reason.
     refused: Vec<(ResourceType, String)>,
 }
 
 impl ReadableTypes {
-    /// Reports the types with objects that the user has no right to read. If the user can read other types, each
-    /// unreadable type is a failure. Otherwise, reports once that the user can read nothing in this namespace, or in
+    /// Reports the types whose objects the user has no right to read. If the user can read other types, reports each
+    /// unreadable type as a failure. Otherwise, reports once that the user can read nothing in this namespace, or in
     /// the whole cluster.
     fn tell(self, namespace: Option<&str>, tell: &mut impl FnMut(Event)) {
         let Self { any, refused } = self;
@@ -142,7 +144,7 @@ impl ReadableTypes {
     }
 }
 
-/// Returns the text that replaces the name of an object if objects could not be listed.
+/// Returns the text to show instead of an object's name, if the command could not list objects.
 fn unlisted(namespace: Option<&str>) -> String {
     match namespace {
         Some(namespace) => format!("objects of namespace {namespace} cannot be listed"),
@@ -210,8 +212,8 @@ impl TypeInPlace<'_> {
             if self.dry_run {
                 return Some(Event::Released { of, object: shown, finalizers: gone });
             }
-            // The patch contains the resource version, so the patch fails if another client added a finalizer after the
-            // read. An object that was deleted after the read needs no release.
+            // The patch contains the resource version, so that it fails if another client added a finalizer after the
+            // read. If the object was deleted after the read, nothing is left to do.
             let version = object.resource_version();
             let patch = Patch::Merge(json!({"metadata": {"resourceVersion": version, "finalizers": kept}}));
             let failed = match api.patch_metadata(&object.name_any(), &PatchParams::default(), &patch).await {

@@ -1,7 +1,7 @@
 //! Splits a WebAssembly binary into sections, and removes sections that only people and debuggers use.
 //!
-//! `build.rs` also includes this file. This code does not interpret the contents of sections, except names, imports and
-//! exports.
+//! The build script `build.rs` also includes this file. This code reads only the names of custom sections, imports and
+//! exports, no other contents.
 
 /// One section.
 pub(crate) struct Section<'a> {
@@ -48,7 +48,7 @@ impl Section<'_> {
         exports
     }
 
-    /// Returns whether only people and debuggers use the section. Such a section is safe to remove.
+    /// Returns whether only people and debuggers use the section, so that it is safe to remove.
     fn is_for_people(&self) -> bool {
         const NAMES: [&[u8]; 4] = [b"name", b"component-name", b"producers", b"target_features"];
         self.custom().is_some_and(|name| NAMES.contains(&name) || name.starts_with(b".debug_"))
@@ -68,8 +68,8 @@ pub(crate) fn sections(binary: &[u8]) -> impl Iterator<Item = Section<'_>> {
     })
 }
 
-/// Removes names of functions, debug information and the list of tools. In a module built without `strip`, these parts
-/// are a quarter of the module. The conversion to a component adds more sections of this sort.
+/// Removes names of functions, debug information and the list of tools. In a module built without `strip`, these
+/// sections are a quarter of the module. The conversion to a component adds further sections of this sort.
 pub(crate) fn slim(binary: &[u8]) -> Vec<u8> {
     let (mut slim, mut read) = (binary.get(..8).unwrap_or(binary).to_vec(), binary.len().min(8));
     for section in sections(binary) {
@@ -78,7 +78,7 @@ pub(crate) fn slim(binary: &[u8]) -> Vec<u8> {
             slim.extend_from_slice(section.whole);
         }
     }
-    // Keep the unreadable rest, so that the next reader of the binary reports the error.
+    // Keep the rest after an unreadable section, so that the next reader of the binary reports the error.
     slim.extend_from_slice(&binary[read..]);
     slim
 }

@@ -16,18 +16,18 @@ pub(crate) async fn is_newer(client: &Client) -> Result<bool, kube::Error> {
     Ok(gate::is_newer(&told.major, &told.minor))
 }
 
-/// The API server for which the program checks policies and settings.
+/// The API server whose version decides checks of policies and settings.
 #[derive(Clone)]
 pub(crate) enum TargetServer {
     /// A running server. The program asks the server for its version each time, because an administrator may upgrade
     /// the server while this program runs.
     Running(Client),
-    /// A server with a known version.
+    /// A server whose version the test sets.
     #[cfg(test)]
     Known(KnownServer),
 }
 
-/// The program's knowledge of the server's version while a check runs.
+/// What the program knows about the server's version while a check runs.
 #[derive(Clone, Copy)]
 enum VersionSoFar {
     Unasked,
@@ -44,9 +44,9 @@ impl Server for VersionSoFar {
 }
 
 impl TargetServer {
-    /// Runs a check on a thread that may block. The first run does not use the server's version. If its result depends
-    /// on the version, this function asks the server for it. If the server is newer than this program, runs the check
-    /// again. The check itself never waits for the server.
+    /// Runs a check on a thread that may block. The check first runs without the server's version. If the result
+    /// depends on the version, this function asks the server for it. If the server is newer than this program, it runs
+    /// the check again. The check itself never waits for the server.
     pub(crate) async fn check<T: Send + 'static>(
         &self,
         check: impl Fn(&dyn Server) -> Result<T, LoadError> + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! Converts times from and to Kubernetes' format.
+//! Converts times to and from the format of Kubernetes.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ pub(crate) fn parsed(text: Option<&str>) -> Option<Timestamp> {
     text?.parse().ok()
 }
 
-/// Returns the duration from a written time to now. Returns zero if the time is missing, invalid or in the future.
+/// Returns the duration from the time in a text until now. Returns zero if the time is missing, invalid or in the
+/// future.
 pub(crate) fn passed(since: Option<&str>, now: Timestamp) -> Duration {
     let passed = parsed(since).map(|since| now.duration_since(since));
     passed.and_then(|passed| Duration::try_from(passed).ok()).unwrap_or_default()

@@ -1,6 +1,7 @@
-//! The spans of a pass and of its steps. A collector of traces receives these spans; log lines do not show them.
+//! Trace spans for a pass and for its steps. Only a collector of traces receives these spans; log lines do not show
+//! them.
 //!
-//! Without a collector no subscriber enables the spans, so they cost almost nothing.
+//! Without a collector, no `tracing` subscriber enables the spans, so they cost almost nothing.
 
 mod annotation;
 #[cfg(feature = "otlp")]
@@ -15,7 +16,7 @@ use tracing::{Span, field::Empty};
 use self::annotation::TRACEPARENT;
 use crate::{hashing::hash, watch::ObjectKey};
 
-/// The target of the spans. The layer for traces enables spans of this target only.
+/// The `tracing` target of the spans. The layer that exports traces enables only spans of this target.
 pub(crate) const TARGET: &str = "kaos_operator::steps";
 
 /// Creates the span of a step.
@@ -24,11 +25,11 @@ macro_rules! step {
 }
 pub(crate) use step;
 
-/// The time for which passes join the trace of a change. An object that never becomes Ready must not extend the trace
-/// for ever.
+/// The maximum time for which passes join the trace of a change, because an object that never becomes ready must not
+/// extend the trace for ever.
 const JOINED_FOR: Duration = Duration::from_hours(1);
 
-/// A change of an object, and the time of the first pass after this change. Passes join the trace of the change.
+/// The last change of an object whose trace passes can join, and the time of the first pass after this change.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct JoinedTrace(Option<(u64, Instant)>);
 
@@ -51,14 +52,16 @@ impl JoinedTrace {
 /// The trace of one pass.
 #[derive(Debug, Default)]
 pub(crate) struct PassTrace {
-    /// The span of the pass. Not set if the pass ended early: it waited for lists or policies, or the object is gone.
+    /// The span of the pass. There is no span if the pass ended early: it waited for lists or policies, or the object
+    /// is gone.
     span: OnceLock<Span>,
 }
 
 impl PassTrace {
     /// Starts the span of a pass. If the object's annotation `traceparent` names a trace, connects the pass to this
-    /// trace. If `may_join` is true, the pass can become a part of this trace. Otherwise the pass gets a separate
-    /// trace, with a link to this trace. Adds the id of the pass's trace to the log lines of the pass.
+    /// trace: the pass becomes a part of it if `may_join` is true and the operator still works on the change.
+    /// Otherwise, the pass gets a trace of its own, with a link to the named trace. Adds the id of the pass's trace to
+    /// the log lines of the pass.
     pub(crate) fn start(&self, key: &ObjectKey, object: &Value, may_join: bool) -> Span {
         let ObjectKey { of, namespace, name } = key;
         let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
@@ -71,7 +74,7 @@ impl PassTrace {
         if let Some(id) = id_of(&span) {
             Span::current().record("trace_id", id);
         }
-        // The span is never set twice, because each pass has its own `PassTrace`.
+        // Setting the span never fails, because each pass has its own `PassTrace`.
         let _ = self.span.set(span.clone());
         span
     }
@@ -83,13 +86,13 @@ impl PassTrace {
         }
     }
 
-    /// Returns the id of the trace. `None` if no collector receives the trace.
+    /// Returns the id of the pass's trace. Returns `None` if no collector receives the trace.
     pub(crate) fn id(&self) -> Option<String> {
         self.span.get().and_then(id_of)
     }
 }
 
-/// Returns the id of the trace to which a span belongs. `None` if no collector receives the trace.
+/// Returns the id of the trace to which a span belongs. Returns `None` if no collector receives the trace.
 pub(crate) fn id_of(span: &Span) -> Option<String> {
     #[cfg(feature = "otlp")]
     return otel::trace_id(span);

@@ -8,7 +8,7 @@ use serde::{Serialize, ser::Error as _};
 use serde_json::Value;
 use serde_saphyr::ser::Error;
 
-/// Writes a value as one document.
+/// Writes a value as one YAML document.
 pub(crate) fn text(value: &impl Serialize) -> Result<String, Error> {
     let text = unescaped(value)?;
     if matches!(printable_lines(&text), Cow::Borrowed(_)) {
@@ -19,16 +19,15 @@ pub(crate) fn text(value: &impl Serialize) -> Result<String, Error> {
 
 fn unescaped(value: &impl Serialize) -> Result<String, Error> {
     let options = serde_saphyr::ser_options! {
-        // Never fold a text: the escapes would change the length of lines, and so move the line breaks of a folded
-        // text.
+        // Never fold a long text into several lines: `escaped` would make lines longer, so the lines would have to
+        // break elsewhere.
         folded_wrap_chars: usize::MAX,
     };
     serde_saphyr::to_string_with_options(value, options)
 }
 
-/// Writes a value with escapes. The library escapes only some of the special characters. So if a text has a special
-/// character, this function first writes a unique word instead of the text, and then replaces the word with the escaped
-/// text.
+/// Writes a value with escapes. The library escapes only some of the special characters. So this function writes a
+/// unique word instead of each text with a special character, and then replaces the word with the escaped text.
 fn escaped(mut value: Value, unescaped_text: &str) -> Result<String, Error> {
     let unused = (0..=unescaped_text.len())
         .map(|number| format!("escaped{number}text"))
@@ -38,7 +37,7 @@ fn escaped(mut value: Value, unescaped_text: &str) -> Result<String, Error> {
     Ok(words.resolve(&unescaped(&value)?))
 }
 
-/// The words that represent escaped texts.
+/// The unique words that stand for escaped texts in the YAML.
 struct Words {
     prefix: String,
     scalars: Vec<String>,
@@ -150,7 +149,7 @@ mod tests {
         let long = "x ".repeat(500);
         assert_eq!(serde_saphyr::from_str::<Value>(&text(&json!({"a": long})).unwrap()).unwrap()["a"], *long);
     }
-    /// Draws a random text from characters that have a special meaning in YAML or in a terminal.
+    /// Returns a random text of characters that have a special meaning in YAML or in a terminal.
     fn drawn(rng: &mut fastrand::Rng) -> String {
         const CHARACTERS: [char; 26] = [
             'a',

@@ -13,7 +13,7 @@ fn like_a(stage: &Stage, metadata: Value) -> Value {
     agent
 }
 
-/// Adds an Agent with a pin.
+/// Adds an Agent that pins a policy.
 fn naming(stage: &Stage, name: &str, policy: &str) {
     let metadata = json!({
         "name": name, "namespace": "team", "generation": 1, "annotations": {"kaos.tools/policy": policy},
@@ -47,7 +47,7 @@ async fn plan_without_files_reads_objects_and_active_policies_from_the_cluster()
         "{}",
         ran.stderr
     );
-    // When the settings are in effect, the plan shows no changes.
+    // When these settings are active already, the plan shows no changes.
     stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
     let ran = stage.policy(&plan).await;
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
@@ -65,8 +65,7 @@ async fn plan_changes_nothing_for_objects_pinned_to_earlier_or_unknown_policies(
         stage.revision(&name(number), &edition(number, "{}"), number.into(), &status);
     }
     let digest = |number: u8| edition(number, "{}").component_digest().unwrap().to_string();
-    // An operator keeps a limited chain of predecessors, so the planned revision removes the oldest revision from the
-    // chain.
+    // An operator keeps a limited number of predecessors, so with the planned revision it would drop the oldest one.
     for (name, policy) in [("served", digest(2)), ("forgotten", digest(0)), ("vain", "nobody".to_owned())] {
         naming(&stage, name, &policy);
     }
@@ -87,12 +86,13 @@ async fn plan_changes_nothing_for_objects_pinned_to_earlier_or_unknown_policies(
     );
 }
 
-/// Returns settings for Agents. With these settings, the answers of a policy become large.
+/// Returns settings for Agents that make the answers of a policy large.
 fn long_annotations() -> String {
     format!("extraAnnotations: {{note: {}}}\n", "x".repeat(150_000))
 }
 
-/// Adds a policy for Agents in namespace `canary`. The policy's limit for answers is too low for [`long_annotations`].
+/// Adds a policy for Agents in namespace `canary`. Its limit for the size of answers is too low for
+/// [`long_annotations`].
 fn terse_canary_serves(stage: &Stage) {
     let mut canary = edition(1, "{answerBytes: 200000}");
     canary.file.scope.namespaces = vec!["canary".to_owned()];
@@ -130,7 +130,7 @@ async fn plan_refuses_a_version_that_active_settings_break() {
     let told =
         "with the settings of policy ConfigMap policy-agent-settings of the operator's namespace: sample minimal";
     assert!(ran.code == 1 && ran.stderr.contains(told), "{}{}", ran.stdout, ran.stderr);
-    // The settings do not apply in the scope `team`, so the command does not try them.
+    // The settings do not apply to a policy with the scope `team`, so the command does not check the samples with them.
     let ran = stage.policy(&[&plan[..], &["--scope", "team"]].concat()).await;
     assert!(ran.code != 1 && !ran.stderr.contains("sample"), "{}{}", ran.stdout, ran.stderr);
 }
@@ -171,7 +171,8 @@ async fn plan_that_frees_a_place_shows_the_waiting_package_serving() {
     let ran = stage.policy(&[&plan[..], &["--name", "one"]].concat()).await;
     assert_eq!((ran.code, &ran.json()["changed"]), (2, &3.into()), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("x:2") && ran.stderr.contains(note), "{}{}", ran.stdout, ran.stderr);
-    // A planned package with another name replaces no package, so the place of the waiting package stays taken.
+    // A planned package with another name does not replace `one`. So `one` still claims the place for which `two`
+    // waits.
     let ran = stage.policy(&[&plan[..], &["--name", "other"]].concat()).await;
     assert_eq!((ran.code, &ran.json()["changed"]), (2, &3.into()), "{}{}", ran.stdout, ran.stderr);
     assert!(!ran.stdout.contains("x:2") && !ran.stderr.contains(note), "{}{}", ran.stdout, ran.stderr);
@@ -215,7 +216,7 @@ async fn plan_leaves_out_a_revision_with_lost_bytes_and_warns_with_a_remedy() {
         "{}",
         ran.stdout
     );
-    // If an operator started now, it would find the same package in the source ConfigMap.
+    // With the package's ConfigMap, an operator that starts would find the package again.
     let source = pack("policy-agent-settings", HOME, &package("x:1").file, None).unwrap().index;
     stage.cluster.plant("", "configmaps", serde_json::to_value(source).unwrap());
     let ran = stage.policy(&plan).await;
@@ -278,7 +279,7 @@ async fn explain_names_the_policy_and_the_layer_of_each_setting() {
     let ran = stage.policy(&["explain", "agent/a", "-n", "team", "-o", "json"]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let setting = |policy: &str, path: &str, value: &str, from: &str| json!({"policy": policy, "path": path, "value": value, "from": from});
-    // The setting of the namespace wins over the setting of the cluster, and each policy has its own settings.
+    // The namespace's setting overrides the cluster's setting, and each policy has its own settings.
     let wanted = json!([
         setting("agent", "image", "\"x:2\"", "policy ConfigMap team/own (namespace)"),
         setting("log-level", "level", "\"DEBUG\"", "policy ConfigMap levels of the operator's namespace"),
@@ -319,8 +320,8 @@ async fn last_valid_operator_config_holds_while_the_current_one_is_invalid() {
     assert!(ran.stdout.contains("x:1") && ran.stdout.contains("x:3"), "{}", ran.stdout);
 }
 
-/// Starts a stage where a second version of the policy serves. The second version fails on the Agent `beside`; the
-/// first version does not.
+/// Starts a cluster on which a second version of the policy serves. It fails on the Agent `beside`; the first version
+/// does not.
 async fn second_edition_serves(name: &str) -> Stage {
     let stage = Stage::start(name).await;
     team(&stage);

@@ -1,5 +1,5 @@
-//! Tests what `kaos-operator policy check` says about a policy that passes the gate: origins that are probably wrong,
-//! and manifests of custom kinds.
+//! Tests what `kaos-operator policy check` prints about a policy that passes the gate: warnings about origins that are
+//! probably wrong, and about manifests of custom kinds.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! Runs `kaos-operator demo`, and then the kubectl commands that the demo suggests in its last lines. If the machine
-//! has no kubectl, prints that nothing was tested.
+//! Runs `kaos-operator demo`, and then the kubectl commands that the demo suggests in its last lines. Without kubectl
+//! on the machine, the tests only print that they are skipped.
 #![cfg(feature = "demo")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -13,10 +13,10 @@ use std::{
 use crate::support::{Folder, binary, finish, ignores, run};
 use serde_json::Value;
 
-/// Time limit for kubectl to wait for a change.
+/// The time limit for a change that a test waits for.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// A running demo, and kubectl on its cluster.
+/// A running demo, with the kubeconfig for its cluster.
 struct Demo {
     process: Child,
     lines: Option<std::process::ChildStdout>,
@@ -60,7 +60,7 @@ impl Demo {
         command
     }
 
-    /// Runs kubectl in the sample's namespace. `~` stands for a space inside an argument.
+    /// Runs kubectl in the namespace of the demo's objects. In `line`, `~` stands for a space inside an argument.
     fn kubectl(&self, line: &str) -> String {
         let output = self.command(line).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -121,7 +121,7 @@ impl Demo {
 
 impl Drop for Demo {
     fn drop(&mut self) {
-        // Ignores an error, because the process may have ended already.
+        // Ignore an error, because the process may have ended already.
         let _ended = self.process.kill().and_then(|()| self.process.wait());
     }
 }
@@ -274,7 +274,7 @@ fn breaks_and_is_healed(demo: &Demo) {
     demo.kubectl(&format!("wait deployment/agent-writer --for=delete --timeout={}s", PATIENCE.as_secs()));
 }
 
-/// Checks that the operator does not touch the user's own objects.
+/// Checks that the operator does not change a Deployment that the user creates.
 fn goes_its_own_way(demo: &Demo) {
     demo.kubectl("create deployment web --image=registry.example/web:1");
     demo.kubectl(&format!("rollout status deployment/web --timeout={}s", PATIENCE.as_secs()));

@@ -82,7 +82,7 @@ fn writer() -> Value {
     json!({"modelAPI": "llm", "model": "gpt"})
 }
 
-/// Starts a team of one Agent and one ModelAPI. The image of the ModelAPI cannot be pulled.
+/// Starts a cluster with one Agent and one ModelAPI, whose image cannot be pulled.
 async fn without_image(name: &str) -> World {
     let world = World::start(name).await;
     world.stage.cluster.set_pods_of("team", "modelapi-llm", Some(PodFate::ImagePullBackOff));
@@ -130,7 +130,7 @@ async fn why_follows_an_agent_through_its_model_api_to_the_image_of_a_pod() {
     world.until("Agent", "writer", "Ready", "Ready").await;
     let ran = world.ask(&["why", "agent/writer", "-n", "team"]).await;
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "Agent team/writer is ready.\n"), "{}", ran.stderr);
-    // The Agent keeps serving without its model, and the command shows the problem of the model.
+    // The Agent stays ready although its ModelAPI is not, and the command reports the problem of the ModelAPI.
     world.stage.cluster.set_pods_of("team", "modelapi-llm", Some(PodFate::NotReady));
     world.until("ModelAPI", "llm", "Ready", "Progressing").await;
     let ran = world.ask(&["why", "agent/writer", "-n", "team"]).await;
@@ -163,7 +163,7 @@ async fn status_lists_what_is_not_ready_with_the_root_cause_and_an_exit_code() {
     fits("status", &told);
     let yaml = world.ask(&["status", "-n", "team", "-o", "yaml"]).await.stdout;
     assert_eq!(serde_saphyr::from_str::<Value>(&yaml).unwrap(), told);
-    // An argument limits the answer to a kind or to an object.
+    // An argument limits the output to a kind or to an object.
     for (meant, code) in [("mcpservers", 0), ("mcpserver/calc", 0), ("modelapi/llm", 1), ("agents", 1)] {
         assert_eq!(world.ask(&["status", meant, "-n", "team"]).await.code, code, "{meant}");
     }

@@ -1,4 +1,4 @@
-//! Tests names in arguments, in particular namespaces: an empty list must not mean all namespaces.
+//! Tests names in arguments, in particular names of namespaces: an empty list in a flag must not mean all namespaces.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support::{binary, finish, run};

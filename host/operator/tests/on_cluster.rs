@@ -38,7 +38,7 @@ async fn plan_decides_conflicts_by_claim_time_not_by_config_map_age() {
         "{}",
         ran.stderr
     );
-    // An active package keeps its claim when its content changes, even if another package waits for the place.
+    // An active package keeps its place when its content changes, even if another package waits for this place.
     let own = json!({"state": "Active", "policy": "agent", "claimed": "2026-01-01T00:00:00.000001Z"});
     stage.revision("own-1", &package("x:1"), 1, &own);
     let waits = json!({"state": "Conflict", "policy": "agent", "claimed": "2026-02-01T00:00:00.000001Z"});
@@ -107,7 +107,8 @@ async fn settings_pushed_for_one_scope_keep_settings_of_another_scope() {
     );
 }
 
-/// Returns the ConfigMap of settings with an image, as `policy pack` prints it, and adds a label of the user.
+/// Returns the ConfigMap of a package that sets an image, as `policy pack` prints it, with an additional label of the
+/// user.
 fn packed(image: &str) -> Value {
     let package = package(image);
     let mut index = pack(&package.name, HOME, &package.file, None).unwrap().index;
@@ -121,7 +122,7 @@ fn packed(image: &str) -> Value {
 async fn kubectl_apply_push_and_rollback_take_turns_without_conflicts() {
     let stage = Stage::start("one-owner").await;
     let api: Api<ConfigMap> = Api::namespaced(Client::new(stage.cluster.service(), HOME), HOME);
-    // Does the same as `kubectl apply --server-side -f -`.
+    // Writes the ConfigMap like `kubectl apply --server-side -f -`.
     let apply = async |image: &str| {
         let applied =
             api.patch("policy-agent-settings", &PatchParams::apply("kubectl"), &Patch::Apply(packed(image))).await;
@@ -149,7 +150,7 @@ async fn kubectl_apply_push_and_rollback_take_turns_without_conflicts() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     holds("x:3");
     apply("x:4").await.unwrap();
-    // Without --server-side, kubectl sends an update.
+    // Write the ConfigMap like `kubectl apply` without `--server-side`: with an update.
     let mut edited = api.get("policy-agent-settings").await.unwrap();
     edited.data = serde_json::from_value(packed("x:5")["data"].clone()).unwrap();
     let client_side = PostParams { field_manager: Some("kubectl-client-side-apply".into()), ..PostParams::default() };
@@ -158,7 +159,7 @@ async fn kubectl_apply_push_and_rollback_take_turns_without_conflicts() {
     let ran = push("x:6").await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     holds("x:6");
-    // Another controller owns the fields now.
+    // Now another controller manages the fields.
     let theirs = PatchParams::apply("argocd-controller").force();
     api.patch("policy-agent-settings", &theirs, &Patch::Apply(packed("x:7"))).await.unwrap();
     let ran = push("x:8").await;
@@ -184,8 +185,8 @@ async fn push_keeps_the_field_manager_of_the_former_guide() {
     }
 }
 
-/// Pushes settings. When the ConfigMap with these settings is in the cluster, writes the statuses in `says` one after
-/// another, as an operator would.
+/// Runs `policy push` with settings. As soon as the command has written the ConfigMap, writes the statuses in `says`
+/// one after another, as an operator would.
 async fn pushed(stage: &Stage, says: &[Value]) -> Ran {
     let settings = stage.settings("x:1");
     let push = ["push", "--settings", settings.as_str(), "--for", "agent", "--timeout", "6"];
@@ -195,15 +196,15 @@ async fn pushed(stage: &Stage, says: &[Value]) -> Ran {
         }
         for status in says {
             stage.revision("agent-1", &package("x:1"), 1, status);
-            // Gives the push time to read the status.
+            // Wait, so that `policy push` has time to read the status.
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     };
     tokio::join!(stage.policy(&push), operator).0
 }
 
-/// Returns the status of settings that serve. `outstanding` is the number of objects that had no pass with these
-/// settings yet.
+/// Returns the status of an active revision. `outstanding` is the number of objects that had no pass with the revision
+/// yet.
 fn active(outstanding: u8) -> Value {
     json!({"state": "Active", "policy": "agent", "objects": 1, "outstanding": outstanding})
 }
@@ -253,7 +254,7 @@ async fn plan_reports_children_that_the_api_server_refuses() {
     });
     let api: Api<Deployment> = Api::namespaced(Client::new(stage.cluster.service(), "team"), "team");
     api.create(&PostParams::default(), &serde_json::from_value(deployment).unwrap()).await.unwrap();
-    // The controller may write the status at any time, so compare without the status.
+    // Compare without the status, because the controller may write it at any time.
     let looked =
         async || api.get("agent-a").await.map(|it| (it.spec, it.metadata.labels, it.metadata.generation)).unwrap();
     let before = looked().await;

@@ -1,5 +1,5 @@
-//! Tests overlays on top of a default policy. Follows the steps of an overlay's author: builds the overlay for Wasm,
-//! converts it to a component, checks the component, and passes the component to `render`.
+//! Tests overlays over a default policy, with the steps of an overlay's author: build the overlay for Wasm, convert it
+//! to a component, check the component, and pass it to `render`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
@@ -20,7 +20,7 @@ metadata: {name: writer}
 spec: {modelAPI: llm, model: gpt}
 ";
 
-/// Builds the SDK's example of an overlay into the component that an author would ship.
+/// Builds the SDK's overlay `loglevel` into the component that an author would ship.
 pub(crate) fn component(folder: &Folder) -> String {
     example(folder, "loglevel")
 }
@@ -59,7 +59,7 @@ fn taken(entry: &mut Value, name: &str) -> Value {
     list.remove(at)
 }
 
-/// Removes the value of a variable from a manifest, and the hashes that depend on the value.
+/// Removes the value of a variable from a manifest, and the hashes that depend on this value.
 fn without(mut manifest: Value, name: &str) -> Value {
     let annotations = ["/metadata/annotations", "/spec/template/metadata/annotations"];
     for annotations in annotations {
@@ -119,7 +119,7 @@ fn settings_for_an_overlay_are_checked_and_planned_with_it() {
 fn env_table_names_the_policy_whose_setting_gave_the_variable() {
     let folder = Folder::new("overlay-origins");
     let overlay = component(&folder);
-    // Both policies have a setting whose name contains `level`.
+    // Both the policy and the overlay have a setting whose name contains `level`.
     let ran = run(["render", "-f", "-", "--env", "--policy", &overlay, "--set", "log-level.level=DEBUG"], OBJECTS);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let from = |name: &str| ran.stdout.lines().rfind(|line| line.contains(name)).unwrap_or_default();

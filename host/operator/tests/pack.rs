@@ -29,7 +29,7 @@ fn a_component_becomes_a_config_map_and_the_rights_that_its_claims_take() {
     assert_eq!(index["metadata"]["labels"]["kaos.tools/policy"], "package");
     assert_eq!(index["metadata"]["namespace"], "kaos-system");
     let name = index["metadata"]["name"].as_str().unwrap().strip_prefix("policy-").unwrap();
-    // The scope is part of the name, because each scope gets its own package.
+    // The name contains the scope, because each scope gets its own package.
     let name = name.strip_suffix(".a.b").unwrap();
     let file: Value = serde_saphyr::from_str(index["data"]["policy.yaml"].as_str().unwrap()).unwrap();
     assert_eq!((&file["name"], &file["scope"]["namespaces"][1]), (&Value::from(name), &Value::from("b")));

@@ -1,4 +1,4 @@
-//! Tests that every channel reports the message and the position of a policy's panic, to authors and to users.
+//! Tests that commands, conditions and the log report the message and the position of a policy's panic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{
@@ -16,7 +16,7 @@ use crate::{
     support::{Folder, run},
 };
 
-/// Two texts from the panic that each channel must report: its position and its message.
+/// The two texts that each of them must contain: the position and the message of the panic.
 const TOLD: [&str; 2] =
     ["translate trapped: panicked at sdk/examples/panics/policy.rs:", "the len is 0 but the index is 0"];
 
@@ -28,7 +28,7 @@ fn assert_told(text: &str) {
     assert!(is_told(text), "{text}");
 }
 
-/// Adds the kind of the panicking policy, and an object of this kind.
+/// Adds the CRD of the kind that the panicking policy claims, and an object of this kind.
 pub(crate) async fn fuse(stage: &Stage) {
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let version = json!({"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},

@@ -23,7 +23,7 @@ fn team(agents: usize) -> String {
     (0..2).map(llm).chain((0..agents).map(agent)).collect()
 }
 
-/// Plans settings for a team of six agents.
+/// Runs `policy plan` with settings, for a team of six Agents.
 fn plan(folder: &Folder, settings: &str, more: &[&str]) -> Ran {
     let settings = folder.write("settings.yaml", settings);
     let objects = folder.write("team.yaml", team(6));
@@ -129,7 +129,8 @@ fn plan_uses_the_namespace_of_a_packed_file() {
 fn plan_of_a_default_policy_with_another_default_shows_exactly_this_change() {
     let folder = Folder::new("plan-default");
     let agent = embedded::DEFAULTS.iter().find(|policy| policy.manifest.starts_with("name: agent\n")).unwrap();
-    // The schema of the settings is a text in the component. The new default has the same length.
+    // Change the default in the component's bytes: they contain the schema of the settings as text, and the new default
+    // has the same length.
     let (old, new) = (br#""default":"INFO""#, br#""default":"WARN""#);
     let mut component = agent.component.to_vec();
     let places: Vec<usize> = (0..component.len()).filter(|&at| component[at..].starts_with(old)).collect();
@@ -160,7 +161,7 @@ fn plan_of_the_policy_in_force_changes_nothing() {
         let ran = run(["policy", "plan", &component, "-f", &objects], "");
         assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
         assert!(ran.stdout.starts_with("Nothing changes for "), "{}", ran.stdout);
-        // The packed form of the same component also changes nothing.
+        // A plan with the packed form of the same component also shows no changes.
         let packed = folder.write("packed.yaml", run(["policy", "pack", &component], "").stdout);
         assert_eq!(run(["policy", "plan", &packed, "-f", &objects], "").code, 0);
     }
@@ -250,7 +251,7 @@ fn plan_fails_for_settings_that_exceed_grantable_privileges() {
         assert_eq!(ran.code, 1, "{listed}: {}{}", ran.stdout, ran.stderr);
         assert!(ran.stderr.contains("failed: Agent n0/a0: ") && ran.stderr.contains(told), "{}", ran.stderr);
     }
-    // Set the limit through the environment, as for the operator.
+    // Set the limit with the environment variable of the operator's flag.
     let (settings, objects) = (folder.write("settings.yaml", power), folder.write("team.yaml", team(1)));
     let mut command = binary();
     command.args(["policy", "plan", "--settings", &settings, "--for", "agent", "-f", &objects]);

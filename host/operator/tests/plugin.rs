@@ -1,4 +1,4 @@
-//! Runs the program as kubectl's plugin `kubectl kaos`, and tests the completion in shells.
+//! Runs the program as the kubectl plugin `kubectl kaos`, and tests the completion in shells.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{
@@ -14,8 +14,7 @@ use crate::{
 };
 use serde_json::json;
 
-/// Creates links to the program in the stage's folder, one for each name of the program. Returns the folder of the
-/// links.
+/// Creates a link to the program for each name under which a user can run it. Returns the folder with the links.
 fn linked(folder: &Folder) -> String {
     let bin = format!("{}/bin", folder.path());
     fs::create_dir_all(&bin).unwrap();
@@ -25,7 +24,7 @@ fn linked(folder: &Folder) -> String {
     bin
 }
 
-/// Returns a program with the linked names first in its PATH, and the stage's kubeconfig.
+/// Returns a command for `program`, with the folder `bin` first in its PATH, and with the kubeconfig of the stage.
 fn in_path(program: &str, bin: &str, stage: &Stage) -> Command {
     let mut command = isolated(program);
     let path = std::env::var("PATH").unwrap_or_default();
@@ -96,7 +95,8 @@ async fn kubectl_gets_candidates_for_verbs_flags_namespaces_objects_and_policies
             assert!(names.contains(name), "{words:?}: {name} in {names:?}{}", told.stderr);
         }
     }
-    // Without the right to list objects, the completion shows no candidates, and no error in the user's command line.
+    // Without the right to list objects, the completion shows neither candidates nor an error in the user's command
+    // line.
     stage.cluster.authorise(|attempt| attempt.resource.is_empty());
     let mut command = in_path(&format!("{bin}/kubectl_complete-kaos"), &bin, &stage);
     command.args(["why", "-n", "team", "agent/"]);
@@ -104,7 +104,7 @@ async fn kubectl_gets_candidates_for_verbs_flags_namespaces_objects_and_policies
     assert_eq!((told.code, told.stdout.as_str(), told.stderr.as_str()), (0, ":4\n", ""));
 }
 
-/// Types into an interactive shell on a pseudo-terminal, and returns what the terminal shows.
+/// Runs an interactive shell on a pseudo-terminal, and types `setup` and `keys`. Returns what the terminal shows.
 async fn typed(
     shell: &'static str,
     arguments: &'static str,
@@ -118,7 +118,7 @@ async fn typed(
     let input = format!("{setup}\n{keys}\nexit\n");
     tokio::task::spawn_blocking(move || {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        // Keep the input open until the shell ends: if the input ended earlier, the shell would end before it shows the
+        // Keep the input open until the shell ends by `exit`: at the end of the input, it would end before it shows the
         // answer.
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(input.as_bytes()).unwrap();
@@ -134,7 +134,7 @@ async fn typed(
 async fn shells_complete_what_a_user_types() {
     let stage = stage("shells").await;
     let bin = linked(&stage.folder);
-    // Tabs complete each line: the command, the namespace, and the only Agent whose name begins with `b`.
+    // Each tab completes a word: the commands `policy` and `list`, and the namespace `team`.
     let keys = "kaos-operator polic\tlis\t-n tea\t\necho DONE";
     let shells = [
         ("bash", "--norc --noprofile -i", "source <(kaos-operator completion bash)"),

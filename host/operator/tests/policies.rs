@@ -216,7 +216,7 @@ fn unusable_policy_yaml_is_an_error() {
     std::fs::create_dir(&file).unwrap();
     refused("Is a directory");
     std::fs::remove_dir(&file).unwrap();
-    // A shell creates an empty file if a command with redirected output fails.
+    // The policy file can be empty, because a shell creates an empty file if a command with redirected output fails.
     std::fs::write(&file, "").unwrap();
     refused("is empty");
     std::fs::write(&file, "{}").unwrap();

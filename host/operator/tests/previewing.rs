@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{HOME, Process, Stage, package, team};
 
-/// Returns a package of settings for Agents. The settings change the image, and the package needs an approval.
+/// Returns a package that sets the image of Agents, and needs an approval.
 fn candidate(image: &str) -> Package {
     let mut package = package(image);
     let gate = RolloutGate { approval: Some(Approval::Required), ..RolloutGate::default() };
@@ -28,7 +28,7 @@ fn packed(stage: &Stage, package: &Package) -> String {
     stage.folder.write("packed.json", serde_json::to_string(&index).unwrap())
 }
 
-/// Waits until the operator has applied the Deployments of these Agents.
+/// Waits until the Deployments of these Agents exist.
 async fn until_served(stage: &Stage, agents: &[&str]) {
     for agent in agents {
         for attempt in 0.. {
@@ -41,7 +41,8 @@ async fn until_served(stage: &Stage, agents: &[&str]) {
     }
 }
 
-/// Returns the changed fields of the Deployments in a plan, each with the number of objects.
+/// Returns the paths of the changed fields in the output of `policy plan`, each with the number of children that change
+/// there.
 fn paths_of(plan: &Value) -> Vec<(String, usize)> {
     let mut paths: Vec<(String, usize)> = Vec::new();
     let children = plan["changes"].as_array().unwrap().iter().flat_map(|it| it["children"].as_array().unwrap());
@@ -154,9 +155,9 @@ async fn until_gated(stage: &Stage, agent: &str) {
     }
 }
 
-/// Adds two Agents that plan gates hold. The ModelAPI of `starts` never becomes ready, so the operator applies no child
-/// of this Agent. The MemoryStore of `remembers` is deleted after the first apply, so the children of this Agent stay
-/// as they are.
+/// Adds two Agents whose plans the plan gates hold back. The ModelAPI of the Agent `starts` never becomes ready, so the
+/// operator applies none of this Agent's children. The MemoryStore of the Agent `remembers` is deleted after the first
+/// apply, so this Agent's children stay as they are.
 async fn held_agents(stage: &Stage) {
     let add = |plural: &str, kind: &str, name: &str, spec: Value| {
         let metadata = json!({"name": name, "namespace": "team", "generation": 1});

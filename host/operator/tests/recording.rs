@@ -1,5 +1,5 @@
-//! Tests `policy record` and `policy replay`, as a user runs them: on an embedded cluster with and without a running
-//! operator, and without a cluster.
+//! Runs `policy record` and `policy replay` as a user does: on an embedded cluster with and without a running operator,
+//! and without a cluster.
 
 use std::{fs, time::Duration};
 
@@ -20,7 +20,7 @@ fn replay(arguments: &[&str]) -> Ran {
     run([&["policy", "replay"], arguments].concat(), "")
 }
 
-/// Records the live Agent `a`. Returns the path of the case.
+/// Records the live Agent `a`. Returns the path of the case, and the output of the command.
 async fn recorded(stage: &Stage, more: &[&str]) -> (String, Ran) {
     let file = format!("{}/a.kaos", stage.folder.path());
     let ran = stage.policy(&[&["record", "agent/a", "-n", "team", "-o", &file], more].concat()).await;
@@ -137,7 +137,8 @@ async fn a_case_of_an_installed_policy_needs_its_code() {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
 }
 
-/// Returns the template's script. `translate` fails for the title `Crash`, and `assess` for the title `Sad`.
+/// Returns the template's script, changed so that `translate` fails for the title `Crash`, and `assess` for the title
+/// `Sad`.
 fn script() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/javascript/policy.js");
     let text = fs::read_to_string(path).unwrap();
@@ -267,8 +268,8 @@ async fn a_case_becomes_a_test_in_the_form_of_the_project() {
     project.write("policy.js", "");
     let ran = replay(&[&file, "--as-test", &project.path()]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    // `policy replay --as-test` writes the case itself as the test of this project. A test with `render` cannot repeat
-    // the case: `render` would also print the children of the ModelAPI that the Agent needs.
+    // For this project, `policy replay --as-test` stores the case as a test. A test that runs `render` could not repeat
+    // the case, because `render` would also print the children of the ModelAPI that the Agent needs.
     let made = ran.stderr.split("made: ").nth(1).unwrap().trim();
     assert!(made.contains("/tests/cases/agent-a-"), "{made}");
     assert!(Case::parse(&fs::read_to_string(made).unwrap()).is_ok());
@@ -277,7 +278,7 @@ async fn a_case_becomes_a_test_in_the_form_of_the_project() {
     assert!(ran.code == 1 && ran.stderr.contains("is not a project of `policy new`"), "{}", ran.stderr);
 }
 
-/// Returns a script that needs a Secret, in the form of a package.
+/// Returns a package with a script that has a Secret as a need.
 fn needing_a_secret() -> Package {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/javascript/policy.js");
     let script = fs::read_to_string(path).unwrap();

@@ -50,7 +50,7 @@ async fn list_hides_finished_revisions_and_reports_unlisted_chunks() {
         stdout.lines().skip(1).filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
     };
     let ran = stage.policy(&["list"]).await;
-    // The content of `agent-4` is in the ConfigMap, so this revision can still start to serve. The earlier refused
+    // The refused revision `agent-4` can still start to serve, because its content is in the ConfigMap. The refused
     // revision `agent-3` cannot.
     assert_eq!(shown(&ran.stdout), ["agent-2", "agent-4"], "{}{}", ran.stdout, ran.stderr);
     for told in ["finished revisions: 3; --all lists", "kubectl delete configmap -n kaos-system left-1 left-2"] {
@@ -93,7 +93,7 @@ async fn remove_deletes_index_and_chunks_and_a_dry_run_deletes_nothing() {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("kaos-operator policy rollback kaos-system/policy-agent-settings"), "{}", ran.stdout);
     assert!(!is_there(&stage, "policy-agent-settings") && !is_there(&stage, "left-1") && is_there(&stage, "other-1"));
-    // No operator is running, so no operator notices the removal, and the records stay.
+    // Without a running operator, the revisions do not stop serving, so the command keeps their records.
     let ran = stage.policy(&["remove", "agent", "--with-history", "--timeout", "1"]).await;
     assert!(
         ran.code == 1 && ran.stderr.contains("The records stay until the operator notices the removal"),
@@ -114,8 +114,8 @@ async fn a_record_that_came_to_serve_while_the_others_were_waited_for_stays() {
         while is_there(&stage, "policy-agent-settings") {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
-        // Make `agent-1` active before `agent-2` stops serving: `policy remove` deletes records only when `agent-2`
-        // does not serve.
+        // Make `agent-1` active before `agent-2` stops serving, because `policy remove` waits only until `agent-2` has
+        // stopped.
         for (name, state) in [("agent-1", "Active"), ("agent-2", "Superseded")] {
             let record = stage.cluster.object("kaos.tools", "policyrevisions", HOME, name).unwrap();
             let mut record = (*record).clone();

@@ -10,7 +10,7 @@ use crate::support::run;
 /// The namespace of the objects in `tests/rego/data.json`.
 const TEAM: &str = "team";
 
-/// Returns objects of all kinds that have routes. The objects have the names in `tests/rego/data.json`.
+/// Returns objects of every kind for which the policies write routes. `tests/rego/data.json` contains the same names.
 fn objects() -> Vec<Value> {
     let object = |kind: &str, name: &str, spec: Value| {
         json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name, "namespace": TEAM},

@@ -160,7 +160,7 @@ async fn rollback_edits_the_config_map_of_the_policy() {
     let ran = stage.policy(&["rollback", "agent", "--timeout", "0"]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:1").digest());
-    // After the rollback, return to the later revision. The arguments name the ConfigMap and the revision.
+    // Return to the revision that served before the rollback. The arguments name the ConfigMap and the revision.
     let ran = stage.policy(&["rollback", "policy-agent-settings", "--to", "agent-2"]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:2").digest());

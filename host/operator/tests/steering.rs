@@ -12,7 +12,7 @@ use crate::support::Ran;
 
 const AGENTS: [&str; 3] = ["a", "b", "c"];
 
-/// Writes settings that change the image of all Agents in steps. `rollout` is as in `policy.yaml`.
+/// Writes a file with a package whose settings change the image of all Agents. `rollout` is as in `policy.yaml`.
 fn packed(stage: &Stage, image: &str, rollout: &str) -> String {
     let mut package = package(image);
     package.file.rollout = rollout.parse().unwrap();
@@ -30,7 +30,7 @@ fn images(stage: &Stage) -> Vec<String> {
     deployments.collect()
 }
 
-/// Waits until this number of Agents has an image.
+/// Waits until exactly `many` Agents have the image `image`.
 async fn until_image(stage: &Stage, image: &str, many: usize) {
     for attempt in 0.. {
         let images = images(stage);
@@ -42,7 +42,7 @@ async fn until_image(stage: &Stage, image: &str, many: usize) {
     }
 }
 
-/// Waits until `policy list` shows this text.
+/// Waits until `policy list` prints this text.
 async fn until_listed(stage: &Stage, told: &str) {
     let mut listed = String::new();
     for _ in 0..300 {
@@ -55,9 +55,9 @@ async fn until_listed(stage: &Stage, told: &str) {
     panic!("`policy list` does not show {told}: {listed}");
 }
 
-/// Waits until another command has read the current PolicyRevisions. This command reads them at intervals, so it
-/// would miss a state that lasts only for a moment. This function waits for two reads, because the first read can be
-/// older than this call.
+/// Waits until a command that runs at the same time has read the current PolicyRevisions. Such a command reads them at
+/// intervals, so it would miss a state that lasts only for a moment. This function waits for two reads, because the
+/// first read can have begun before this call.
 async fn until_read_again(stage: &Stage) {
     let is_read = |entry: &Entry| {
         entry.attempt.resource == "policyrevisions" && matches!(entry.attempt.verb, Verb::Get | Verb::List)
@@ -84,7 +84,7 @@ async fn started(name: &str) -> (Stage, Process) {
     (stage, operator)
 }
 
-/// Checks that a command ended well and printed these texts.
+/// Checks that a command succeeded and printed these texts.
 fn printed(ran: &Ran, texts: &[&str]) {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     for text in texts {

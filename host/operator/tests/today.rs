@@ -26,7 +26,7 @@ const DISCOVERED: [&str; 6] = [
     "gatewayRouting.host=gateway.example",
 ];
 
-/// Renders a sample, with the registry of harnesses.
+/// Renders the samples in these files with the preset `kaos-0.8`.
 fn render(files: &[&str]) -> Ran {
     let mut arguments = vec!["render", "--compatibility", "kaos-0.8", "--status", "-o", "json"];
     arguments.extend(DISCOVERED);
@@ -35,7 +35,7 @@ fn render(files: &[&str]) -> Ran {
     run(arguments, "")
 }
 
-/// Returns the parts of a result that these tests compare, each in one line.
+/// Formats those fields of the status and of the children that these tests compare, one on each line.
 fn told(ran: &Ran) -> String {
     let mut text = String::new();
     for entry in ran.json().as_array().unwrap() {
@@ -100,7 +100,7 @@ fn amounts(manifest: &Value) -> String {
     }
 }
 
-/// Formats each item of a list.
+/// Formats each item of a list with `told`, and joins the texts with spaces.
 fn each(list: &Value, told: impl Fn(&Value) -> String) -> String {
     list.as_array().into_iter().flatten().map(told).collect::<Vec<_>>().join(" ")
 }
@@ -301,8 +301,8 @@ fn plan_between_the_presets_shows_what_would_roll() {
     let ran = plan("kaos-0.8", &[]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     let told = ran.json();
-    // The children of all objects change. The files contain no Deployment of the proxy, so the plan treats the proxy as
-    // new. The proxy's only change is the permission to start without a master key.
+    // The children of all four objects change. The files contain no Deployment of the proxy, so the plan treats the
+    // proxy as new: it gets the permission to start without a master key. The proxy changes in nothing else.
     assert_eq!((&told["objects"], &told["changed"], &told["rolls"]), (&4.into(), &4.into(), &4.into()));
     let ran = plan("kaos-0.1", &[]);
     assert_eq!((ran.code, &ran.json()["objects"]), (0, &4.into()), "{}", ran.stderr);

@@ -27,7 +27,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// A time limit that is far above the duration of any test.
 const PATIENCE: Duration = Duration::from_mins(3);
-/// The ids of the trace and of the span that the object's annotation names.
+/// The ids of the trace and of the span that an annotation of the object contains.
 const APPLY: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const APPLY_SPAN: &str = "00f067aa0ba902b7";
 
@@ -67,7 +67,7 @@ fn cluster() -> Cluster {
     cluster
 }
 
-/// An operator that ends with the test.
+/// An operator process that ends when the test ends.
 struct Running(Child);
 
 impl Running {

@@ -49,7 +49,7 @@ fn unreachable_cluster_is_reported_with_every_cause_once() {
     assert_eq!(warning.matches("Connection refused").count(), 1, "{}", ran.stderr);
 }
 
-/// An operator that ends with the test.
+/// An operator process that ends when the test ends.
 struct Operator {
     child: Child,
     log: Lines<BufReader<ChildStderr>>,
@@ -79,7 +79,7 @@ impl Operator {
         self.log.by_ref().map_while(Result::ok).find(|line| line.contains(what)).expect(what)
     }
 
-    /// Fetches a page of the operator. `which` names the address in the log line `serving`.
+    /// Fetches a page of the operator. `which` is the field of the log line `serving` that contains the page's address.
     fn get(&self, which: &str, page: &str) -> String {
         let (_, rest) = self.serving.split_once(&format!(" {which}=\"")).expect("its address");
         let address = rest.split('"').next().unwrap_or_default();
@@ -100,7 +100,7 @@ fn waiting_operator_reports_the_reason_in_log_and_readyz() {
     let told = operator.says("does not answer");
     assert!(told.contains(NOWHERE) && !told.contains("ServiceError"), "{told}");
     assert_eq!(told.matches("Connection refused").count(), 1, "{told}");
-    // Retry: the log shows the message slightly earlier than the page.
+    // Fetch the page several times: the log shows the message slightly earlier than the page.
     let because = format!("the API server at {NOWHERE} does not answer: ");
     for _ in 0..600 {
         let page = operator.get("health", "/readyz");

@@ -62,7 +62,8 @@ fn a_proxy_that_runs_without_a_master_key_keeps_its_pods() {
     assert_eq!(with(&model, "{}"), []);
     let all = "{policies: {all: {policy: modelapi, settings: {proxyConfig: {withoutMasterKeySince: ''}}}}}";
     assert_eq!(with(&model, all).len(), 1);
-    // A ModelAPI that was created later keeps its pods, too: the chart records a time after its creation.
+    // A ModelAPI that was created later also keeps its pods: the chart records a takeover time after the ModelAPI's
+    // creation.
     let model = created("2027-01-01T00:00:00Z");
     assert_eq!((with(&model, "{}"), with(&model, all).len()), (Vec::new(), 1));
 }

@@ -10,7 +10,7 @@ use crate::{
     upgrading::{check, of},
 };
 
-/// All values that `values/secured.yaml` lacks, except the host of the Gateway.
+/// The values that a secured release needs in addition to `values/secured.yaml`, except the host of the Gateway.
 const KEYS: &str = "security: {userAuth: {jwks: '{\"keys\": []}'}, \
                     agentAuth: {identity: {serviceAccount: {issuer: i, jwks: '{\"keys\": []}'}}}}";
 

@@ -1,6 +1,6 @@
 //! Tests that `kaos-operator upgrade-check` compares the sizes of volume claims.
 //!
-//! Also tests that pods keep the references to Secrets and the ServiceAccounts that KAOS's operator gave them.
+//! Also tests that pods keep two things from KAOS's operator: their references to Secrets, and their ServiceAccounts.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;

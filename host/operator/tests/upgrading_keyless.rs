@@ -13,7 +13,7 @@ const ALL: &str = "{policies: {proxies: {policy: modelapi, settings: {proxyConfi
                    withoutMasterKeySince: ''}}}}}";
 
 /// Returns the messages about the master key of the ModelAPI `llm`, each with the finding's `sort`. `more` are further
-/// fields of the spec. If `runs`, the cluster has the Deployment that the operator plans under the preset.
+/// fields of the spec. If `runs` is true, the cluster has the Deployment that the operator plans under the preset.
 fn found(more: &str, values: &str, flags: &[&str], runs: bool) -> Vec<(&'static str, String)> {
     let folder = Folder::new("upgrade-keyless");
     let text = fs::read_to_string(sample("20-model.yaml")).unwrap();

@@ -175,7 +175,7 @@ fn every_change_that_weakens_protection_is_named_with_its_value() {
         ),
         ("AUTHZ_PROJECTION_NAMESPACES", "", "{watchNamespaces: [kaos-system, team-a]}", "projection.namespaces"),
         ("AUTHZ_POLICY_CONFIGMAP_NAMESPACE", "authz", "{}", "policyConfigMap.namespace"),
-        // This URL spells the address of the release's present decision point in another way.
+        // This URL is another spelling of the address at which the release already asks its decision point.
         (
             "AUTHZ_PROJECTION_NAMESPACES",
             "team-a",

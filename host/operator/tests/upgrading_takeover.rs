@@ -14,7 +14,7 @@ use crate::{
 /// The time at which the ModelAPI was created. Without a recorded time of the takeover, the preset would give the proxy
 /// of this ModelAPI the variable [`PERMISSION`].
 const CREATED: &str = "2026-11-28T06:00:00Z";
-/// An earlier time, and a later one.
+/// A time before [`CREATED`], and a time after [`CREATED`].
 const EARLIER: &str = "2026-11-28T03:00:00Z";
 const LATER: &str = "2026-11-28T09:00:00Z";
 const PERMISSION: &str = "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY";
@@ -24,7 +24,8 @@ const PERMISSION: &str = "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY";
 struct Model {
     name: &'static str,
     created: &'static str,
-    /// Whether this operator ever worked on it. Only this operator writes conditions.
+    /// Whether this operator has had a pass over the ModelAPI. Then the status contains conditions, which KAOS's
+    /// operator does not write.
     is_ours: bool,
     /// Whether the proxy has the variable [`PERMISSION`].
     is_permitted: bool,
@@ -154,8 +155,8 @@ fn the_time_for_a_chart_that_is_rendered_without_a_cluster_is_told() {
     let message = finding["message"].as_str().unwrap();
     assert!(message.contains("for example by Argo CD, replaces the pods of ModelAPI today/llm"), "{message}");
     assert!(finding["do"].as_str().unwrap().contains("set takeoverTime to \"2026-11-28T06:00:01Z\""), "{finding}");
-    // Under the preset, or with the value `takeoverTime`, these pods stay in any case. The preset `kaos-0.1` gives the
-    // variable to no proxy.
+    // In these cases, the upgrade replaces no pods: the ModelAPI is older than the preset's `withoutMasterKeySince`,
+    // the values contain `takeoverTime`, or the preset `kaos-0.1` gives the variable to no proxy.
     let old = Model { created: "2026-10-01T00:00:00Z", ..OF_KAOS };
     assert_eq!(told(&[old], &[], "{}"), None);
     assert_eq!(told(&[OF_KAOS], &[], &format!("takeoverTime: '{LATER}'")), None);

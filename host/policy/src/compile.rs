@@ -21,7 +21,7 @@ use crate::{
 /// A component to compile, with its limits.
 #[derive(Clone, Copy)]
 pub struct Order<'a> {
-    /// The component's bytes. Before the compile step, the gate checks only how many bytes there are.
+    /// The component's bytes. Before the compile step, the gate checks only the number of these bytes.
     pub component: &'a [u8],
     /// The bounds of a component.
     pub bounds: Bounds,

@@ -10,8 +10,7 @@ pub const VALUE: usize = 120;
 /// The maximum length of an Event's note, in bytes. Kubernetes accepts a kilobyte.
 pub const NOTE: usize = 1000;
 /// The maximum length of a message in a status, in bytes. All problems of an ordinary object fit into one message. An
-/// API server accepts 32 kilobytes. But with messages of this length, a list of a thousand objects could have 32
-/// megabytes.
+/// API server accepts 32 kilobytes. But then the messages in a list of a thousand objects could have 32 megabytes.
 pub const STATUS: usize = 4000;
 
 /// Escapes a text as [`printable`] does, and cuts it to at most `most` bytes. A cut text ends with `…`.

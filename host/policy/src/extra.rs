@@ -1,5 +1,5 @@
 //! The members of an `extra` in an answer of a policy. This version of the contract defines no members. The host
-//! refuses an answer with an unknown member, because the policy relies on the member and the host cannot act on it.
+//! refuses an answer with an unknown member: the policy relies on this member, but the host cannot act on the member.
 
 use serde_json::{Map, Value};
 

@@ -37,7 +37,7 @@ impl fmt::Display for Verb {
 }
 
 impl Verb {
-    /// The steps of a sandbox in a pass.
+    /// The steps that a sandbox can take in a pass.
     pub const OF_PASS: [Self; 7] =
         [Self::Open, Self::Begin, Self::Needs, Self::MapEnv, Self::Translate, Self::Amend, Self::Assess];
 
@@ -216,7 +216,7 @@ impl Failure {
         matches!(self, Self::OutOfFuel { .. } | Self::OutOfMemory { .. } | Self::AnswerTooLarge { .. })
     }
 
-    /// Returns a stable word for metrics, Events and conditions.
+    /// Returns the kind of the failure as one word, for metrics, Events and conditions. The words never change.
     pub fn category(&self) -> &'static str {
         match self {
             Self::Trap { .. } => "Trap",
@@ -236,12 +236,12 @@ impl Failure {
     }
 }
 
-/// Returns the beginning of a message about a place in a script.
+/// Returns the place in the script as the beginning of a message, or an empty text if `at` is `None`.
 fn place(at: Option<&str>) -> String {
     at.map(|at| format!("{at}: ")).unwrap_or_default()
 }
 
-/// Returns the end of a message for the author of a script, and nothing for the author of a component.
+/// Returns the remedy as the end of a message about a script, or an empty text if `at` is `None`.
 fn remedy(at: Option<&str>, remedy: &str) -> String {
     at.map(|_| format!(": {remedy}")).unwrap_or_default()
 }

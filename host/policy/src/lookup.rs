@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::contract::{Claim, Reference, ResourceType, Scopes, SecretFacts, Target};
 use crate::digest::Digest;
 
-/// The answer to a need for Secrets by labels.
+/// The answer to a need that selects Secrets by labels.
 pub const SECRETS_BY_NAME: &str = "Secrets are read by name, never by label";
 
 /// A fixed set of objects: files on a laptop, or the samples of a claim.
@@ -26,8 +26,8 @@ impl Fixed {
         Self { objects, scopes }
     }
 
-    /// Creates a view of objects that may leave out their namespace. If an object of a namespaced type has no
-    /// namespace, it gets `namespace`, as after `kubectl apply`. `known` contains the scopes of further types: the
+    /// Creates a view of objects that may leave out their namespace. Sets the namespace `namespace` in an object of a
+    /// namespaced type without a namespace, as `kubectl apply` does. `known` contains the scopes of further types: the
     /// objects themselves do not show whether these types are namespaced.
     pub fn placed(objects: impl IntoIterator<Item = Value>, known: &Scopes, namespace: &str) -> Self {
         let mut objects: Vec<Value> = objects.into_iter().collect();
@@ -44,8 +44,8 @@ impl Fixed {
     }
 }
 
-/// Returns the scopes of the claimed types. All of them are namespaced, because a policy can claim only namespaced
-/// types.
+/// Returns the scopes of the claimed types. All claimed types are namespaced, because a policy can claim only
+/// namespaced types.
 pub fn claimed<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Scopes {
     let mut scopes = Scopes::default();
     for Claim { primary, .. } in claims {

@@ -14,7 +14,7 @@ pub const OPERATOR_NAMESPACE: &str = "$(OPERATOR_NAMESPACE)";
 pub const EVERY_NAMESPACE: &str = "*";
 
 /// The maximum number of keys and values in the file. The operator keeps the parsed file in memory while it uses the
-/// package, and even a short key or value can take some hundred bytes.
+/// package. In memory, even a short key or value can take some hundred bytes.
 const NODES: usize = 10_000;
 
 /// The contents of `policy.yaml`.

@@ -38,7 +38,7 @@ pub(crate) fn templates(value: &Value) -> Vec<(String, &Value)> {
 }
 
 /// The maximum number of pod specs that [`specs`] collects from one manifest. The guard accepts only `SPECS - 1` pod
-/// specs, so this number is enough to detect a manifest with too many.
+/// specs, so this number is enough to detect a manifest with too many pod specs.
 pub(crate) const SPECS: usize = 17;
 
 /// The maximum number of characters of a name in a path.

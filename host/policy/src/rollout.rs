@@ -108,7 +108,7 @@ impl Rollout {
         *self == Self::default()
     }
 
-    /// Returns whether no effect has to be known: the package has no limits, and its mode is not `Shadow`.
+    /// Returns whether no effect can hold the package back: the package has no limits, and its mode is not `Shadow`.
     pub fn is_open(&self) -> bool {
         self.mode != Some(RolloutMode::Shadow) && self.gate.is_open()
     }

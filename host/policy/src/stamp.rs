@@ -23,7 +23,7 @@ pub const HASH_STANDS_FOR: &str = "kaos.tools/pod-spec-hash-stands-for";
 /// The annotation of an object that decides who sets the replicas of its workloads. With the value `external`, another
 /// client sets the replicas, and not the operator.
 pub const REPLICAS: &str = "kaos.tools/replicas";
-/// The value of [`REPLICAS`] with which another client sets the replicas.
+/// The value of the annotation [`REPLICAS`] that leaves the replicas to another client.
 pub const EXTERNAL: &str = "external";
 
 /// Returns the manifests of an object in the form that the host applies. `kept` contains the names of the

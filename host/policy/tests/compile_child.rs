@@ -21,7 +21,7 @@ use kaos_policy::{
     gate::{AtOnce, Bounds, Candidate, Check, Gate, InspectError, KnownServer, LoadError, Step},
 };
 
-/// The allocator of `kaos-operator`: the limits of a child must hold with it.
+/// The tests use the allocator of `kaos-operator`, because the limits of a child must hold with this allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

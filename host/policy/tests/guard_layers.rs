@@ -38,7 +38,7 @@ fn container(extra: &Value) -> Value {
     json!({"containers": [container]})
 }
 
-/// Settings that the operator's owner writes for the policy with this name.
+/// Returns a layer of settings that the operator's owner wrote for the policy with this name.
 fn owners(policy: &str, tree: Value) -> [Layer; 1] {
     [Layer::tree(Origin::ClusterPolicy("p".into()), policy, tree)]
 }

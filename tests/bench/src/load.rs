@@ -167,7 +167,7 @@ pub(crate) fn other_models() -> Value {
     json!({"proxyConfig": {"models": [MODEL, "gpt-4o-mini"]}})
 }
 
-/// Returns a different mode for the shared ModelAPI, which still offers the Agents' model.
+/// Returns a different mode for the shared ModelAPI. In this mode, the ModelAPI still offers the Agents' model.
 pub(crate) fn other_mode() -> Value {
     json!({"mode": "Hosted", "hostedConfig": {"model": MODEL}, "proxyConfig": null})
 }

@@ -9,7 +9,7 @@
 //!
 //! A shell runs each command. `$ARGUMENTS` are the arguments of the operator's container, except the addresses of the
 //! operator's pages. `$HEALTH` and `$METRICS` are free addresses for these pages. From the health page, the bench
-//! learns when the operator is ready. From the metrics page, it reads the number of passes.
+//! learns when the operator is ready. From the metrics page, the bench reads the number of passes.
 //!
 //! | module | contents |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The bench's actions on an operator. Each chapter records figures.
+//! The chapters of the bench. Each chapter acts on an operator, for example restarts it, and records figures.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::load::{self, Load};
 use crate::stage::{Cluster, Stage};
 use crate::subject::Subject;
 
-/// How long the bench waits and records.
+/// The times for which the bench waits for an idle operator, and for which it records requests.
 #[derive(Debug)]
 pub(crate) struct Pace {
     /// An operator counts as idle after it has sent only watches and Lease requests for this time.
@@ -62,7 +62,7 @@ struct Story<'s> {
 }
 
 impl Story<'_> {
-    /// Runs the chapters from the operator's start to the changes of the shared ModelAPI.
+    /// Runs all chapters before the restart: start, load, silence, and the two changes of the shared ModelAPI.
     async fn all(&mut self, subject: &mut Subject) -> Result<()> {
         if let Some(ready) = subject.until_ready()? {
             self.figures.note("ready", ready.as_secs_f64());

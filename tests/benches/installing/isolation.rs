@@ -1,4 +1,4 @@
-//! Measures how much a policy that burns fuel in one namespace slows down another namespace.
+//! Measures how much a policy that burns fuel in one namespace slows down the passes in another namespace.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::stage::{Stage, ratio, row};
 
 /// The bench measures this number of edits under load, and the same number without load.
 const EDITS: usize = 2_000;
-/// The upper bound for the time of an edit under load, divided by the time of an edit without load.
+/// The upper bound of a ratio: the time of an edit under load, divided by the time of an edit without load.
 const LONGER: f64 = 2.0;
-/// The number of objects in the namespace whose policy burns fuel. As soon as the policy has served an object, the
-/// bench edits this object again.
+/// The number of objects in the namespace whose policy burns fuel. As soon as an object's pass has ended, the bench
+/// edits this object again.
 const MANY: usize = 50;
 
 /// Repeatedly edits an object of the namespace `default`, whose policy burns no fuel. Returns the time of each edit.
@@ -28,7 +28,7 @@ async fn calm(stage: &Stage, from: usize) -> Result<Vec<Duration>> {
     Ok(times)
 }
 
-/// Edits every object of the namespace whose policy burns fuel, without a pause.
+/// Edits, without a pause, every object of the namespace whose policy burns fuel.
 ///
 /// Returns the number of passes over these objects.
 async fn burn(stage: &Stage, stop: &CancellationToken) -> Result<usize> {

@@ -9,8 +9,8 @@
 //!
 //! `cargo bench --locked --workspace --all-features --bench installing` measures and prints tables. With
 //! `UPDATE_PERFORMANCE=1`, the bench also writes the tables into `docs/reference/performance.md`. If names of parts
-//! follow `--`, such as `previewing`, the bench measures only these parts. It then prints their tables, but writes no
-//! file.
+//! follow `--`, such as `previewing`, the bench measures only these parts. In this case, the bench prints the tables of
+//! these parts, but writes no file.
 
 mod isolation;
 mod part;

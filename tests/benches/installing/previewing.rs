@@ -29,21 +29,21 @@ const EFFECT: f64 = 5000.0;
 const SERVERS: usize = 100;
 /// The number of edits without a preview.
 const EDITS: usize = 2_000;
-/// The upper bound for the time of an edit during a preview, divided by the time of an edit without a preview.
+/// The upper bound of a ratio: the time of an edit during a preview, divided by the time of an edit without a preview.
 const LONGER: f64 = 1.3;
 /// The time limit until the operator holds a candidate.
 const LIMIT: Duration = Duration::from_mins(2);
-/// The time limit until the operator has served all Agents.
+/// The time limit until every Agent is ready.
 const LOAD: Duration = Duration::from_mins(15);
 
-/// Edits one of the MCPServers. Returns the time until the operator has served this edit.
+/// Edits one of the MCPServers. Returns the time until the operator has finished the pass for this edit.
 async fn edit(stage: &Stage, number: usize) -> Result<Duration> {
     let mut server = samples::mcp_server(&format!("edited-{}", number % SERVERS));
     server["spec"]["container"] = json!({"env": [{"name": "EDITS", "value": number.to_string()}]});
     stage.served(&server).await
 }
 
-/// Creates the Agents, and waits until the operator has served them.
+/// Creates the Agents, and waits until they are ready.
 async fn load(stage: &Stage) -> Result<()> {
     stage.apply(&samples::model_api("llm")).await?;
     for number in 0..AGENTS {

@@ -19,14 +19,16 @@ use crate::swap::edition;
 const AGENTS: usize = 300;
 /// The number of measured swaps for each set of options.
 const SWAPS: u32 = 6;
-/// The upper bound for the processor time of a swap with an option, relative to a swap without it.
+/// The upper bound of a ratio: the processor time of a swap with an option, divided by the processor time of a swap
+/// without this option.
 ///
-/// The options are the flight recorder and budgets.
+/// The bench checks this ratio for two options: the flight recorder and budgets.
 const LONGER: f64 = 1.03;
 
-/// Measures the swaps.
+/// Measures swaps with three sets of options: without the flight recorder, with the flight recorder, and also with
+/// budgets.
 ///
-/// Swaps with different options alternate, so that other work on the machine slows them down equally.
+/// Swaps with different options alternate, so that other programs on the machine slow them down equally.
 pub(crate) async fn measure() -> Result<Part> {
     let stop = CancellationToken::new();
     let usual = Options::default;
@@ -46,7 +48,7 @@ pub(crate) async fn measure() -> Result<Part> {
     for number in 0..=SWAPS {
         for (stage, times) in stages.iter().zip(&mut times) {
             let time = swap(stage, number).await?;
-            // The first swap also installs the policy.
+            // Do not measure the first swap, because it also installs the policy.
             if number > 0 {
                 times.push(time);
             }
@@ -68,9 +70,9 @@ pub(crate) async fn measure() -> Result<Part> {
     Ok(Part { text, missed })
 }
 
-/// Installs the edition `number` of the policy.
+/// Installs the version of the policy that `number` chooses.
 ///
-/// Returns the processor time that this process uses until the new edition serves every Agent.
+/// Returns the processor time that this process uses until the new version serves every Agent.
 async fn swap(stage: &Stage, number: u32) -> Result<Duration> {
     let (package, _, digest) = edition(number, "")?;
     stage.cluster.settled().await;

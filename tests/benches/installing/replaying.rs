@@ -1,5 +1,5 @@
-//! Measures how long a separate process `policy replay` takes, with one case for each object of a plan. Checks that the
-//! replay and the plan count the same changes.
+//! Measures how long `policy replay` takes in a separate process, with one case for each Agent. Checks that `policy
+//! replay` and `policy plan` count the same changes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use serde_json::Value;
 
 use crate::planning::{CHANGES, OBJECTS, planning};
 
-/// The counts that the output of a plan and the output of a replay both contain.
+/// The counts that the outputs of `policy plan` and of `policy replay` both contain.
 const COUNTS: [&str; 5] = ["objects", "changed", "rolls", "refused", "failed"];
 
-/// A case for each object of a plan, and the candidate with which the bench replays these cases.
+/// A case for each Agent, and the candidate with which the bench replays these cases.
 pub(crate) struct Replays {
     kubeconfig: PathBuf,
     cases: PathBuf,
     component: PathBuf,
 }
 
-/// Returns the name of an Agent by its number.
+/// Returns the name of the Agent with this number.
 pub(crate) fn name(number: usize) -> String {
     format!("bench-agent-{number}")
 }
@@ -55,7 +55,7 @@ impl Replays {
         Ok(Self { kubeconfig: kubeconfig.to_owned(), cases, component: path })
     }
 
-    /// Replays all cases. Returns how long the process ran.
+    /// Replays all cases. Returns how long the process of `policy replay` ran.
     pub(crate) fn run(&self, settings: &Path) -> Result<Duration> {
         let began = Instant::now();
         let replayed = Command::new(std::env::current_exe()?)

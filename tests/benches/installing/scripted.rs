@@ -40,7 +40,7 @@ export function translate({{object}}) {{
         "metadata": {"name": "widgets", "namespace": "kaos-system", "labels": {"kaos.tools/policy": "package"}}})
 }
 
-/// Measures the changes of the script. Returns the rows of the table.
+/// Changes the script repeatedly, and measures each change. Returns the rows of the bench's table.
 pub(crate) async fn measure() -> Result<Part> {
     let stop = CancellationToken::new();
     let stage = Stage::with_operator(&stop).await?;
@@ -49,7 +49,7 @@ pub(crate) async fn measure() -> Result<Part> {
     stage.apply(&widget("w", &json!({}))).await?;
     let mut times = Vec::new();
     for number in 0..=CHANGES {
-        // Wait until the cluster has no work left from the previous change.
+        // Wait until the operator has finished all work for the previous change.
         stage.cluster.settled().await;
         let began = Instant::now();
         stage.apply(&script(number)).await?;

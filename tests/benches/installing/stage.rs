@@ -22,7 +22,7 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// The time between two polls. The measured times are exact to about this time.
+/// The time between two polls. A measured time can be too long by about this time.
 pub(crate) const BEAT: Duration = Duration::from_millis(1);
 /// The time limit for each wait.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -37,7 +37,7 @@ pub(crate) struct Stage {
     compiled: Compiled,
 }
 
-/// The duration of the operator's last compilation.
+/// The duration of the operator's most recent compilation.
 #[derive(Clone, Default)]
 struct Compiled(Arc<Mutex<Duration>>);
 
@@ -113,7 +113,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Returns the duration of the operator's last compilation.
+    /// Returns the duration of the operator's most recent compilation.
     pub(crate) fn compiled(&self) -> Duration {
         *self.compiled.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -140,7 +140,8 @@ impl Stage {
         Ok(began.elapsed())
     }
 
-    /// Applies an object, and waits until its status shows the new generation. Returns the time for both steps.
+    /// Applies an object, and waits until its status shows the new generation. Returns the time from the apply to the
+    /// end of the wait.
     pub(crate) async fn served(&self, object: &Value) -> Result<Duration> {
         let at = At::of(object, NAMESPACE).to_string();
         let began = Instant::now();
@@ -163,7 +164,7 @@ pub(crate) fn percentile(times: &[Duration], percent: usize) -> Duration {
     sorted.get(at).copied().unwrap_or_default()
 }
 
-/// Returns a row of a table: the median and the 95th percentile in milliseconds.
+/// Returns a row of a table: a title, and the median and the 95th percentile of `times` in milliseconds.
 pub(crate) fn row(what: &str, times: &[Duration]) -> String {
     let [median, most] = [50, 95].map(|percent| milliseconds(percentile(times, percent)));
     format!("| {what} | {median:.1} | {most:.1} |\n")

@@ -13,15 +13,17 @@ use tokio_util::sync::CancellationToken;
 use crate::part::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
-/// The number of measured changes of the policy. Before them, the bench makes one change that it does not measure.
+/// The number of measured changes of the policy. Before the measured changes, the bench makes one change that it does
+/// not measure.
 const CHANGES: u32 = 24;
-/// The upper bound, in milliseconds, for the time until the new policy serves, without the time for compilation.
+/// The upper bound, in milliseconds, for the time from the apply until the new policy serves. This time does not
+/// include the compilation.
 const BEYOND: f64 = 300.0;
 /// The number of Agents that the policy serves.
 const AGENTS: usize = 20;
 
-/// Returns an edition of the Agents' policy, which is a version that differs by `number`: the package, its component,
-/// and the component's digest. `rollout` is a line for the package's `policy.yaml`, or empty.
+/// Returns an edition of the Agents' policy: the package, its component, and the component's digest. An edition is a
+/// version for a test, and `number` is its number. `rollout` is a line for the package's `policy.yaml`, or empty.
 pub(crate) fn edition(number: u32, rollout: &str) -> Result<(Value, Vec<u8>, String)> {
     let (component, file) = shipped::embedded("agent")?;
     let component = shipped::with_section(component, "edition", &number.to_be_bytes())?;
@@ -35,7 +37,7 @@ fn edited(edits: usize) -> Value {
     samples::agent("edited", "llm", &json!({"container": {"env": [{"name": "EDITS", "value": edits.to_string()}]}}))
 }
 
-/// Measures the changes of the policy. Returns the rows of the table.
+/// Changes the policy repeatedly, and measures each change. Returns the rows of the bench's table.
 pub(crate) async fn measure() -> Result<Part> {
     let stop = CancellationToken::new();
     let stage = Stage::with_operator(&stop).await?;
@@ -49,14 +51,15 @@ pub(crate) async fn measure() -> Result<Part> {
     for number in 0..=CHANGES {
         let (package, component, digest) = edition(number, "")?;
         size = component.len();
-        // Wait until the cluster has no work left from the previous change.
+        // Wait until the operator has finished all work for the previous change.
         stage.cluster.settled().await;
         let began = Instant::now();
         stage.apply(&package).await?;
         let any = || stage.all("Agent").iter().any(|agent| is_of(agent, &digest));
         let every = || stage.all("Agent").iter().all(|agent| is_of(agent, &digest));
         let mut waits = Vec::new();
-        // Edit an Agent repeatedly. The operator must serve each edit, with the old policy or with the new policy.
+        // Edit an Agent repeatedly. For each edit, the operator must complete a pass with the old policy or with the
+        // new policy.
         let editing = async {
             loop {
                 edits += 1;

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 /// The number of Agents that share a ModelAPI.
 const SHARE: usize = 1_000;
 
-/// A cluster that contains a fleet.
+/// A cluster that contains a fleet of Agents.
 pub(crate) struct Fleet {
     client: Client,
     /// Number of Agents in the cluster.
@@ -28,7 +28,7 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// Starts a cluster and creates the fleet. No operator has run on the cluster yet.
+    /// Starts a cluster and creates the fleet. Starts no operator.
     pub(crate) async fn new(agents: usize, folder: &Path) -> Result<Self> {
         let cluster = Cluster::start();
         let server = cluster.listen(([127, 0, 0, 1], 0).into()).await?;

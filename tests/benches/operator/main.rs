@@ -3,7 +3,8 @@
 //!
 //! `cargo bench --locked --workspace --all-features --bench operator` measures 0, 1,000, 10,000 and 17,000 Agents and
 //! prints a table at the end. With `UPDATE_PERFORMANCE=1`, the bench also writes the table into
-//! `docs/reference/performance.md`. If numbers follow `--`, the bench measures fleets of these sizes instead.
+//! `docs/reference/performance.md`. If numbers follow `--`, the bench measures fleets with these numbers of Agents
+//! instead.
 //!
 //! | module | contents |
 //! |---|---|
@@ -23,8 +24,8 @@ use anyhow::Result;
 use clap::Parser;
 use kaos_operator::cli::Cli;
 
-/// The sizes of the fleets. The fleet of size 0 shows the cost of the process without objects. With 17,000 Agents, the
-/// operator keeps more than 50,000 objects.
+/// The number of Agents in each fleet. The fleet without Agents shows the cost of the process alone. With 17,000
+/// Agents, the operator keeps more than 50,000 objects in memory.
 const AGENTS: [usize; 4] = [0, 1_000, 10_000, 17_000];
 
 fn main() -> Result<ExitCode> {

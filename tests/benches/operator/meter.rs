@@ -13,7 +13,8 @@ use kaos_tests::harness::read::counted;
 
 /// The time between two polls.
 const BEAT: Duration = Duration::from_millis(250);
-/// If the operator does no work for this time, the bench treats it as idle.
+/// If the operator makes no pass and sends no request except watches for this time, the bench treats the operator as
+/// idle.
 const STILL: Duration = Duration::from_secs(3);
 /// The time limit for two waits: until the operator is idle, and until it has ended.
 const PATIENCE: Duration = Duration::from_mins(20);
@@ -24,7 +25,7 @@ pub(crate) struct Meter {
     start: Instant,
 }
 
-/// A snapshot of the counters at one time.
+/// The values of the operator's counters at one time.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
     start: Instant,
@@ -72,8 +73,8 @@ impl Meter {
         Ok(Reading { start: self.start, at: Instant::now(), cpu, page: self.process.get("/metrics") })
     }
 
-    /// Waits until `agents` Agents are ready and the operator has no work left. Returns the reading of the counters at
-    /// the beginning of the operator's idle time.
+    /// Waits until `agents` Agents are ready and the operator is idle. Returns the counters as they were at the
+    /// beginning of the idle time.
     pub(crate) async fn settled(&mut self, agents: usize) -> Result<Reading> {
         let deadline = Instant::now() + PATIENCE;
         let mut last = self.read()?;

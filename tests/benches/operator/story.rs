@@ -1,7 +1,7 @@
 //! The events during which the bench measures a fleet. A first operator starts, and then a second operator replaces the
-//! first operator. Then the bench changes a ModelAPI that a thousand Agents use: it adds a label, which changes no
-//! manifest, and then a model, which changes only the ModelAPI's own manifests. At its end, the second operator writes
-//! proofs of the settled objects. A third operator reads these proofs.
+//! first operator. Then the bench changes a ModelAPI that a thousand Agents use. The first change adds a label, which
+//! changes no manifest. The second change adds a model, which changes only the ModelAPI's own manifests. When the
+//! second operator ends, it writes proofs of the settled objects. A third operator reads these proofs.
 
 use std::fs;
 use std::time::Duration;
@@ -19,29 +19,30 @@ const QUIET: Duration = Duration::from_secs(15);
 /// The figures of a fleet.
 #[derive(Debug)]
 pub(crate) struct FleetFigures {
-    /// Agents in the fleet.
+    /// The number of Agents in the fleet.
     pub(crate) agents: usize,
-    /// Objects in the operator's memory, and the size of their text in bytes.
+    /// The number of objects in the second operator's memory, and the size of their text in bytes.
     pub(crate) stored: (f64, f64),
-    /// The work of the first operator, which creates all children.
+    /// What the first operator counts (passes, requests and other figures) while it creates all children.
     pub(crate) creation: Span,
-    /// The peak memory during the creation, and the memory afterwards, in bytes.
+    /// The first operator's peak memory while it creates the children, and its memory afterwards, in bytes.
     pub(crate) created: (u64, u64),
-    /// The work of the second operator, which finds every child as planned.
+    /// What the second operator counts until it has found every child as planned.
     pub(crate) restart: Span,
-    /// The peak memory during the restart, and the memory afterwards, in bytes.
+    /// The second operator's peak memory until it has found every child as planned, and its memory afterwards, in
+    /// bytes.
     pub(crate) settled: (u64, u64),
-    /// The work of the second operator after a user sets a label on a ModelAPI. `None` if the fleet has no Agents.
+    /// What the second operator counts after the bench sets a label on a ModelAPI. `None` if the fleet has no Agents.
     pub(crate) label: Option<Span>,
-    /// The work of the second operator after a user adds a model to a ModelAPI. No Agent uses this model. `None` if the
-    /// fleet has no Agents.
+    /// What the second operator counts after the bench adds a model to a ModelAPI. No Agent uses this model. `None` if
+    /// the fleet has no Agents.
     pub(crate) model: Option<Span>,
     pub(crate) quiet: Span,
-    /// The work of the third operator, which asks no policy about an object with a valid proof.
+    /// What the third operator counts. This operator asks no policy about an object with a valid proof.
     pub(crate) recorded: Span,
 }
 
-/// Measures a fleet of this size through all events.
+/// Creates a fleet with `agents` Agents, and measures it during all events.
 pub(crate) async fn tell(agents: usize) -> Result<FleetFigures> {
     let folder = std::env::temp_dir().join(format!("kaos-operator-bench-{}-{agents}", std::process::id()));
     fs::create_dir_all(&folder)?;

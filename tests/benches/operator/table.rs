@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::meter::{Span, number};
 use crate::story::FleetFigures;
 
-/// The upper bound of memory for ten thousand settled Agents, in bytes.
+/// The upper bound for the operator's memory with ten thousand settled Agents, in bytes.
 const MAX_RESIDENT_BYTES: f64 = 250e6;
 
 /// A row: its title, and a function that returns the row's value for a fleet. The function returns an empty text if the
@@ -40,7 +40,7 @@ const ROWS: [Row; 18] = [
     }),
 ];
 
-/// Formats all fleets as one table.
+/// Formats the figures of all fleets as one table.
 pub(crate) fn of(told: &[FleetFigures]) -> String {
     let (mut head, mut rule) = ("| Agents |".to_owned(), "|---|".to_owned());
     for fleet in told {
@@ -83,7 +83,7 @@ fn more(small: &FleetFigures, large: &FleetFigures) -> String {
     )
 }
 
-/// Returns a message for each upper bound that a fleet exceeds.
+/// Returns a message for each upper bound that the figures of a fleet exceed.
 pub(crate) fn wrong(told: &FleetFigures) -> Vec<String> {
     let agents = told.agents;
     let mut wrong = Vec::new();
@@ -94,8 +94,8 @@ pub(crate) fn wrong(told: &FleetFigures) -> Vec<String> {
     };
     must(told.restart.writes < 1.0, format!("a restart writes {} times", told.restart.writes));
     must(told.recorded.writes < 1.0, format!("a restart with records writes {} times", told.recorded.writes));
-    // The bench changed one ModelAPI, and the last pass over this ModelAPI wrote something. So this ModelAPI has no
-    // proof, and the third operator asks its policy about it.
+    // Allow a few answers: the bench changed one ModelAPI, and the last pass over this ModelAPI wrote something. So
+    // this ModelAPI has no proof, and the third operator asks the policy about this ModelAPI.
     let answers = told.recorded.answers;
     must(answers < 10.0, format!("a restart with records asks policies {answers} times"));
     let asked = told.quiet.writes + told.quiet.events + told.quiet.reads;

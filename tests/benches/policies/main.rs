@@ -43,8 +43,8 @@ fn main() -> Result<ExitCode> {
     Ok(page::verdict(&table::write()?))
 }
 
-/// Measures how long the engine compiles each default policy, and how long it takes to get the same compiled code from
-/// the cache, until a sandbox of it has opened.
+/// Measures two times for each default policy. The first is the time to compile the policy. The second is the time to
+/// load the compiled code from the cache and to open a sandbox.
 fn compiling(criterion: &mut Criterion) -> Result<()> {
     let engine = Engine::new()?;
     let folder = std::env::temp_dir().join(format!("policies-bench-{}", std::process::id()));

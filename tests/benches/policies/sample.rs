@@ -9,7 +9,8 @@ use kaos_policy::policy::{Policy, Stack};
 use kaos_policy::render::Renderer;
 use serde_json::Value;
 
-/// Returns the largest sample of the policy's first claim, a renderer for it, and the objects to which it refers.
+/// Returns a renderer for the policy, the largest sample of the policy's first claim, and the objects to which this
+/// sample refers.
 pub(crate) fn sample(policy: &Arc<Policy>) -> Result<(Renderer, Value, Fixed)> {
     let samples = &policy.descriptor().claims[0].samples;
     let fullest = samples.iter().max_by_key(|sample| sample.object.len()).context("no samples")?;

@@ -11,17 +11,18 @@ use serde_json::Value;
 
 use crate::whole;
 
-/// The upper bound of compile time for each kilobyte of a component, in milliseconds.
+/// The upper bound for the time to compile one kilobyte of a component, in milliseconds.
 const COMPILE: f64 = 1.0;
 /// The lower bound for a ratio: the time to compile, divided by the time to load from the cache.
 const CACHED: f64 = 100.0;
 /// The upper bound for a ratio: the time of a pass in a sandbox, divided by the time of a native pass.
 const SANDBOX: f64 = 2.5;
-/// The upper bound for a ratio: the time of `render` for a thousand objects, divided by the time of their passes alone.
+/// The upper bound for a ratio: the time of `render` for a thousand objects, divided by the time of the passes over
+/// these objects.
 const THOUSAND: f64 = 3.0;
 
 /// Prints the table. With `UPDATE_PERFORMANCE`, also writes the table into the performance page. Returns a message for
-/// each bound that a figure does not keep.
+/// each bound that a figure violates.
 pub(crate) fn write() -> Result<Vec<String>> {
     let mut missed = Vec::new();
     page::publish("policies", &table(&mut missed)?)?;

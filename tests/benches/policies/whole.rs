@@ -1,5 +1,5 @@
 //! Measurements that criterion does not support: compilation in a separate process, memory, and `render` for a thousand
-//! objects. With arguments of the operator's command line, this executable acts as the operator.
+//! objects. If this executable gets arguments of the operator's command line, it acts as the operator.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::sample::sample;
 const OBJECTS: usize = 1_000;
 /// The number of sandboxes that are open while the bench measures memory.
 const SANDBOXES: usize = 32;
-/// The number of runs of a process. The result is the median.
+/// How often the bench runs each process. The result is the median time of these runs.
 const RUNS: usize = 5;
 
 /// Returns the time to compile a component in a child process, from the start of the process until the compiled code
@@ -53,9 +53,9 @@ pub(crate) fn memory(policy: &Arc<Policy>) -> Result<(usize, usize)> {
     Ok((linear, resident()?.saturating_sub(before) / SANDBOXES))
 }
 
-/// Measures how long a thousand Agents take. Returns three durations. The first is for `render` of a file with these
-/// Agents, in a separate process that finds the compiled code in the cache. The second is for the same process with an
-/// empty cache. The third is for the passes alone, in this process.
+/// Measures the time for a thousand Agents in three ways, and returns three durations. For the first, a separate
+/// process runs `render` on a file with these Agents, and finds the compiled code in the cache. For the second, the
+/// same process has an empty cache. For the third, this process makes only the passes.
 pub(crate) fn thousand(policy: &Arc<Policy>) -> Result<(Duration, Duration, Duration)> {
     let named = |kind: &str, name: &str, spec: &Value| {
         json!({
@@ -113,7 +113,7 @@ fn median(mut run: impl FnMut() -> Result<()>) -> Result<Duration> {
     Ok(times[RUNS / 2])
 }
 
-/// Returns the memory of this process in bytes.
+/// Returns the memory that this process occupies now, in bytes.
 fn resident() -> Result<usize> {
     Ok(usize::try_from(usage::resident(std::process::id()).context("no VmRSS")?)?)
 }

@@ -3,8 +3,8 @@
 //!
 //! `cargo run --locked -p kaos-tests --bin control-plane -- [COMMAND [ARGUMENT …]]`
 //!
-//! The command finds the control plane through the variable `KUBECONFIG`. If the command is a test suite of this
-//! package, it uses the variable `KAOS_TEST_KUBECONFIG` instead.
+//! The command finds the control plane through the variable `KUBECONFIG`. A test suite of this package finds the
+//! control plane through the variable `KAOS_TEST_KUBECONFIG` instead.
 
 use std::io::Write as _;
 use std::process::{Command, ExitCode};

@@ -57,7 +57,7 @@ impl User {
     }
 }
 
-/// The files with the key that signs service account tokens, and with its public half.
+/// The file with the key that signs service account tokens, and the file with the key's public half.
 const KEYS: [&str; 2] = ["service-accounts.key", "service-accounts.pub"];
 
 /// Writes the API server's authentication files into `folder`. Copies the key for service account tokens from the
@@ -123,13 +123,13 @@ pub(super) fn write(folder: &Path, url: &str, name: &str, token: &str) -> Result
         "contexts": [{"name": "test", "context": {"cluster": "test", "user": "user"}}],
     });
     let path = path(folder, name);
-    // Several tests write one user's file at the same time.
+    // Write the file atomically: several tests can write one user's file at the same time.
     files::write(&path, &serde_json::to_string_pretty(&config)?)?;
     Ok(path)
 }
 
-/// Copies a kubeconfig, and replaces the user's token. Also replaces the address of the API server with `server`,
-/// unless `server` is `None`.
+/// Copies a kubeconfig, and replaces the user's token. If `server` is not `None`, also replaces the address of the API
+/// server with `server`.
 pub fn with_token(of: &Path, token: &str, server: Option<&str>, into: &Path) -> Result<()> {
     let read = fs::read_to_string(of).with_context(|| of.display().to_string())?;
     let mut config: Value = serde_saphyr::from_str(&read).with_context(|| of.display().to_string())?;

@@ -20,7 +20,7 @@ pub struct Audit(PathBuf);
 pub struct Request {
     /// The user who sent the request.
     pub user: String,
-    /// The ID of the request's token. Empty if the user is not a service account.
+    /// The ID of the service account token in the request. Empty for other users.
     pub credential: String,
     /// The verb, such as `patch`.
     pub verb: String,
@@ -77,7 +77,8 @@ impl Audit {
         Self(path)
     }
 
-    /// Returns the position of the log's end. All requests that the API server has answered so far are before it.
+    /// Returns the position of the log's end. The log contains all requests that the API server has answered so far
+    /// before this position.
     pub fn mark(&self) -> Result<usize> {
         let length = fs::metadata(&self.0).with_context(|| self.0.display().to_string())?.len();
         Ok(usize::try_from(length)?)
@@ -88,13 +89,13 @@ impl Audit {
         self.tail(mark, user).read()
     }
 
-    /// Returns a value that reads the requests of `user` in the log after the position `mark`.
+    /// Follows the requests of `user` in the log, beginning after the position `mark`.
     pub fn tail(&self, mark: usize, user: &str) -> Tail {
         Tail { path: self.0.clone(), at: mark as u64, user: user.to_owned() }
     }
 }
 
-/// Follows the requests of one user in a growing log.
+/// Reads the requests of one user from a growing log.
 #[derive(Debug)]
 pub struct Tail {
     path: PathBuf,
@@ -103,7 +104,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Returns the requests that the API server has logged since the last call.
+    /// Returns the requests that the API server has logged since the previous call of this function.
     pub fn read(&mut self) -> Result<Vec<Request>> {
         let mut file = File::open(&self.path).with_context(|| self.path.display().to_string())?;
         file.seek(SeekFrom::Start(self.at))?;

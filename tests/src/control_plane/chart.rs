@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Pod;
 use crate::case;
 
-/// The kinds whose objects run a process or call a process. This module does not install such objects.
+/// The kinds that this module does not install: their objects run processes, or make the API server call a process.
 const LEFT_OUT: [&str; 3] = ["Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 const PATIENCE: Duration = Duration::from_mins(2);
 const BEAT: Duration = Duration::from_millis(100);
@@ -30,9 +30,8 @@ pub struct Account {
     name: String,
 }
 
-/// Applies all manifests except Deployments and webhook configurations. Waits until the API server serves the new
-/// kinds, and its admission accepts objects of these kinds as owners. Returns the first service account in the
-/// manifests.
+/// Applies all manifests except those of the kinds in `LEFT_OUT`. Waits until the API server serves the new kinds, and
+/// its admission accepts objects of these kinds as owners. Returns the first service account in the manifests.
 pub async fn install(client: &Client, manifests: &Path) -> Result<Account> {
     let objects = case::documents(manifests)?;
     let installed: Vec<&Value> =
@@ -53,7 +52,7 @@ pub async fn install(client: &Client, manifests: &Path) -> Result<Account> {
     Ok(account)
 }
 
-/// Reads from the first Deployment in the manifests how to start its process.
+/// Reads from the first Deployment in the manifests how to start the Deployment's process.
 pub fn pod(manifests: &Path) -> Result<Option<Pod>> {
     let objects = case::documents(manifests)?;
     let is = |object: &&Value, name: &str| object["kind"] == "ConfigMap" && object["metadata"]["name"] == name;
@@ -97,7 +96,7 @@ async fn until_known_as_owner(client: &Client, definition: &Value, account: &Acc
     until(&format!("{} are known as owners", names["plural"]), async || {
         let request = http::Request::post(&path).header("impersonate-user", account.user());
         let asked = ask(client, request.header("content-type", "application/json"), child.to_string().into()).await;
-        // If the request succeeds or fails for another reason, admission knows the kind.
+        // If the request succeeds, or fails without `RESTMapping` in the error, admission accepts owners of the kind.
         asked.map_or_else(|error| !format!("{error:#}").contains("RESTMapping"), |_| true)
     })
     .await

@@ -1,4 +1,4 @@
-//! Ends a group of processes together, at the latest when this process ends.
+//! Ends a group of processes together. If this process ends, the group ends, too.
 //!
 //! A guard process leads the process group, and reads from a pipe that this process keeps open. The pipe closes when
 //! this process drops the value [`Group`], or when this process ends for any reason, such as a signal. The guard then
@@ -42,12 +42,12 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         drop(self.guard.stdin.take());
-        // The guard kills itself with the group, so its exit status means nothing.
+        // Ignore the guard's exit status: the guard always kills itself together with the group.
         let _killed: io::Result<_> = self.guard.wait();
     }
 }
 
-/// Sends the signal with this name.
+/// Sends the signal with this name to the process.
 pub fn signal(process: &Child, name: &str) -> Result<()> {
     let sent = Command::new("kill").args([&format!("-{name}"), &process.id().to_string()]).status()?;
     anyhow::ensure!(sent.success(), "kill -{name} {} failed", process.id());

@@ -28,8 +28,8 @@ const PATIENCE: Duration = Duration::from_mins(2);
 const BEAT: Duration = Duration::from_millis(50);
 
 /// Returns a port on which no process listens. The port is below the range that the system uses for outgoing
-/// connections. So no outgoing connection takes the port before a part of the cluster listens on it, or while this part
-/// restarts. This process returns each port only once.
+/// connections. So no outgoing connection takes the port before a part of the cluster listens on the port, or while
+/// this part restarts. This process returns each port only once.
 pub fn free_port() -> Result<u16> {
     static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,7 +64,7 @@ fn own_folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Which parts of a control plane run.
+/// The parts that a control plane starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// Only etcd and kube-apiserver. The cluster stores objects, but has no controllers.
@@ -196,8 +196,8 @@ impl Launcher {
             format!("--kubeconfig={}", access::path(&self.folder, User::Nodes.name()).display()),
             "--manage-all-nodes=true".to_owned(),
             "--node-ip=127.0.0.1".to_owned(),
-            // Make kwok renew the leases of its nodes: without leases, the cluster would treat the nodes as lost after
-            // a minute.
+            // Make kwok renew the leases of its nodes: without renewed leases, the cluster would treat the nodes as
+            // lost after a minute.
             "--node-lease-duration-seconds=40".to_owned(),
             format!("--server-address=127.0.0.1:{}", free_port()?),
         ];
@@ -229,7 +229,7 @@ impl Launcher {
     }
 }
 
-/// Starts a cluster. The folder `keys` has the key for service account tokens.
+/// Starts a cluster. The folder `keys` contains the key for service account tokens.
 pub(super) async fn start(extent: Extent, keys: Option<&Path>) -> Result<Launched> {
     let folder = own_folder()?;
     let group = Group::new(&folder.join("etcd"))?;

@@ -73,8 +73,8 @@ impl ControlPlane {
         Self::launched(extent, None)
     }
 
-    /// Starts a cluster that signs service account tokens with the key of the caller. The files `service-accounts.key`
-    /// and `service-accounts.pub` in the folder `keys` contain the key and its public half.
+    /// Starts a cluster that signs service account tokens with the caller's key. In the folder `keys`, the file
+    /// `service-accounts.key` contains this key, and `service-accounts.pub` contains its public half.
     pub fn signing_with(keys: &Path, extent: Extent) -> Result<Self> {
         Self::launched(extent, Some(keys.to_owned()))
     }

@@ -1,4 +1,5 @@
-//! Reads from a Deployment how the kubelet would start its process, so that a test can start the process itself.
+//! Reads from a Deployment how the kubelet would start the Deployment's process, so that a test can start this process
+//! itself.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,9 +11,9 @@ use super::files;
 /// The arguments, files and variables with which the first container of a pod starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pod {
-    /// The container's arguments, without the flags that set the addresses of the operator's pages.
+    /// The container's arguments, without the flags that set the addresses of the operator's HTTP pages.
     pub arguments: Vec<String>,
-    /// The files that ConfigMaps put into the container's volumes, by path.
+    /// The files in the container's volumes that come from ConfigMaps, by path.
     pub files: BTreeMap<String, String>,
     /// The container's environment.
     pub environment: Vec<(String, String)>,

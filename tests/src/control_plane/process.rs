@@ -21,7 +21,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts an operator in the cluster's process group. The operator's pages are on free ports.
+    /// Starts an operator in the cluster's process group. The operator serves its HTTP pages on free ports.
     pub fn start(
         cluster: &ControlPlane,
         name: &str,
@@ -79,7 +79,8 @@ impl Process {
     fn address(&self, which: &str) -> Option<SocketAddr> {
         let log = self.log();
         let line = log.lines().find(|line| line.contains("serving") && line.contains("health"))?;
-        // A log line as text contains `health="127.0.0.1:1"`, and a log line as JSON contains `"health":"127.0.0.1:1"`.
+        // The log can be text or JSON: a line of text contains `health="127.0.0.1:1"`, and a line of JSON contains
+        // `"health":"127.0.0.1:1"`.
         let (_, rest) =
             line.split_once(&format!("{which}=\"")).or_else(|| line.split_once(&format!("{which}\":\"")))?;
         rest.split('"').next()?.parse().ok()
@@ -90,12 +91,12 @@ impl Process {
         self.get("/readyz").starts_with("HTTP/1.1 200")
     }
 
-    /// Returns whether this operator has the Lease, and so is allowed to write.
+    /// Returns whether this operator holds the Lease. Only this operator may write.
     pub fn leads(&self) -> bool {
         self.get("/metrics").contains("kaos_operator_leader 1\n")
     }
 
-    /// Sends the signal with this name.
+    /// Sends the signal with this name to the process.
     pub fn signal(&self, name: &str) -> Result<()> {
         group::signal(&self.child, name)
     }

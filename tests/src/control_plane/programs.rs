@@ -1,4 +1,4 @@
-//! Finds the programs of a control plane. Looks in `$KUBEBUILDER_ASSETS`, then in `target/control-plane`, then on PATH.
+//! Finds the programs of a control plane: first in `$KUBEBUILDER_ASSETS`, then in `target/control-plane`, then on PATH.
 
 use std::path::{Path, PathBuf};
 

@@ -24,7 +24,7 @@ impl Storage {
     /// Removes all of etcd's revisions before the current revision. After this compaction, no watch can resume from an
     /// older revision.
     pub fn compact(&self) -> Result<()> {
-        // The response for any key contains the current revision.
+        // Read any key, because every response contains the current revision.
         let now = self.ask("/v3/kv/range", &json!({"key": "AA==", "count_only": true}))?;
         let revision = now["header"]["revision"].as_str().context("etcd returned no revision")?.to_owned();
         self.ask("/v3/kv/compaction", &json!({"revision": revision, "physical": true}))?;

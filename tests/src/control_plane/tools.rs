@@ -52,8 +52,8 @@ impl ControlPlane {
         self.tool("kubectl", kubeconfig, arguments)
     }
 
-    /// Returns whether `user` has the right to use `verb` on the type `what` (`resource.group`) in `namespace`. If a
-    /// test changed a binding, the API server's answer is up to date only some moments later.
+    /// Returns whether `user` has the right to use `verb` on the type `what` (`resource.group`) in `namespace`. After a
+    /// test has changed a binding, it takes some moments until the API server's answer is right.
     ///
     /// # Panics
     /// If the API server does not respond.
@@ -76,8 +76,8 @@ impl ControlPlane {
         self.tool("helm", &self.kubeconfig(), arguments)
     }
 
-    /// Runs shell commands at the top of the repository as the administrator. `kubectl`, `helm` and the operator are on
-    /// PATH.
+    /// Runs shell commands as the administrator, in the repository's top folder. `kubectl`, `helm` and the operator are
+    /// on PATH.
     pub fn shell(&self, commands: &str) -> Ran {
         match self.typed(commands) {
             Ok(mut shell) => run(&mut shell),
@@ -91,7 +91,8 @@ impl ControlPlane {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut shell = self.prepared("bash".as_ref(), &self.kubeconfig());
         shell.env("PATH", std::env::join_paths(before.chain(std::env::split_paths(&path)))?);
-        // The commands get a `HOME` of the cluster, but cargo and rustup need their folders in the user's `HOME`.
+        // For these commands, `HOME` is a folder of the cluster, but cargo and rustup need their folders in the user's
+        // own home folder.
         let home = std::env::home_dir().unwrap_or_default();
         for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
             shell.env(name, std::env::var_os(name).unwrap_or_else(|| home.join(folder).into()));

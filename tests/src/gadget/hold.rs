@@ -8,13 +8,13 @@ use std::{
 
 use serde_json::Value;
 
-/// The maximum time for which a test blocks the policy. Working tests block the policy for a shorter time, so the limit
-/// only ends a test that hangs.
+/// The maximum time for which a test blocks the policy. A test that works needs less time, so this limit only ends a
+/// test that hangs.
 const LIMIT: Duration = Duration::from_mins(10);
 
-/// The ports for which tests block the policy.
+/// The ports in settings for which tests block the policy.
 ///
-/// The value of a port is true after a pass with this port has reached the block.
+/// The value of a port becomes true when a pass with this port begins to wait.
 static HELD: Mutex<BTreeMap<u16, bool>> = Mutex::new(BTreeMap::new());
 
 fn held() -> MutexGuard<'static, BTreeMap<u16, bool>> {
@@ -36,7 +36,7 @@ impl Hold {
         Self { port }
     }
 
-    /// Returns whether the policy has reached the point at which the test blocks it.
+    /// Returns whether a pass has begun to wait because of this block.
     #[must_use]
     pub fn is_met(&self) -> bool {
         held().get(&self.port) == Some(&true)

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::object::{API_VERSION, KIND, object, text};
 
-/// Returns the needs of a Gadget: two ConfigMaps, where the first names the second; ConfigMaps by one or many
-/// selectors; a Secret; a Gadget; and the ConfigMap of shared defaults.
+/// Returns the needs of a Gadget: a ConfigMap, and a second ConfigMap that the first one names; ConfigMaps by one or
+/// many selectors; a Secret; a Gadget; and the ConfigMap with shared defaults.
 pub(super) fn needs(subject: &Subject) -> Vec<Need> {
     let object = object(subject);
     let spec = &object["spec"];

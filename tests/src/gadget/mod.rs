@@ -3,7 +3,7 @@
 //! A `Gadget` becomes a Secret, a `ServiceAccount`, a `ConfigMap`, a Deployment and a Service with the Gadget's name.
 //! The policy has a finalizer, needs in two rounds, needs by label, needs in another namespace, and a plan gate. Some
 //! fields of a Gadget make the policy refuse, trap, break a rule of the guard, or trap while it writes the report. The
-//! policy returns the manifests in a wrong order, so that tests show that the host finds the right order.
+//! policy returns the manifests in a wrong order, so that tests can show that the host corrects the order.
 
 pub mod hold;
 mod inputs;

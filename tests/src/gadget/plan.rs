@@ -11,7 +11,7 @@ use super::{hold, inputs};
 
 const CONTAINER: &str = "main";
 
-/// Sets environment variables from the found objects.
+/// Adds environment variables, most of which come from the objects that answer the needs.
 pub(super) fn map_env(subject: &Subject, mut env: Vec<EnvVar>) -> Vec<EnvVar> {
     let mut set = |name: &str, source: EnvSource, origin: &str| {
         env.push(EnvVar { container: CONTAINER.to_owned(), name: name.to_owned(), source, origin: origin.to_owned() });

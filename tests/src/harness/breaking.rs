@@ -34,7 +34,7 @@ impl World {
         self.script.clear();
     }
 
-    /// Returns each required fault that has hit no request, no event and no component yet.
+    /// Returns each required fault that has had no effect yet: on no request, on no watch event, and on no compilation.
     pub(super) fn missed(&self) -> Vec<String> {
         let mut missed = self.script.missed();
         missed.extend(self.setting.spared());

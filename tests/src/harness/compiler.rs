@@ -7,30 +7,30 @@ use kaos_policy::compile::{Compilation, Compile, CompileError, Order};
 
 use super::once::Once;
 
-/// The error with which the compiler fails on some components. `None` if no test set such an error.
+/// The error with which the compiler fails on some components. `None` if the test set no such error.
 pub(super) type Hindered = Arc<Mutex<Option<Hindrance>>>;
 
-/// A text, the compiler's error for components that contain this text, and the number of components for which the
-/// compiler returned this error.
+/// A planned error of the compiler: a text, the error for components that contain this text, and how often the compiler
+/// returned this error.
 pub(super) struct Hindrance {
     pub(super) text: &'static str,
     pub(super) why: CompileError,
     pub(super) hits: usize,
 }
 
-/// A compiler in this process. The compiler fails on some components. On others, it hangs until the test ends the hang,
-/// or until the operator no longer wants the result.
+/// A compiler in this process. The compiler fails on some components. On other components, it hangs until the test ends
+/// the hang, or until the operator no longer wants the result.
 pub(super) struct Mortal {
     pub(super) compiler: Once,
     pub(super) hindered: Hindered,
     pub(super) held: Held,
 }
 
-/// The text in components on which the compiler hangs, shared between the test and the compiler.
+/// The planned hang of the compiler. The test and the compiler share this value.
 pub(super) type Held = Arc<Mutex<Stall>>;
 
-/// A text, and two counts of components that contain this text: the components on which the compiler hangs now, and all
-/// components on which it has hung.
+/// A planned hang of the compiler: a text, the number of components with this text on which the compiler hangs now, and
+/// how often the compiler has hung so far.
 #[derive(Default)]
 pub(super) struct Stall {
     pub(super) text: Option<&'static str>,

@@ -1,6 +1,6 @@
-//! Crash points. A crash point belongs to the connections of operators to the API server. At the crash point, a write
-//! of an operator gets no response, and the test decides whether the API server carries out this write. The test waits
-//! until an operator reaches the crash point, and then ends this operator.
+//! Ends operators at a chosen write, the crash point. The connection between an operator and the API server stops this
+//! write: the operator gets no response, and the test decides whether the API server carries out the write. The test
+//! waits until an operator reaches the crash point, and then ends this operator.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -20,7 +20,7 @@ pub struct CrashPoint(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     planned: Mutex<Option<Planned>>,
-    /// The users of those operators that reached the crash point or ended by themselves.
+    /// The user names of those operators that reached the crash point or ended by themselves.
     ended: Mutex<Vec<String>>,
     reached: Notify,
 }
@@ -48,7 +48,7 @@ impl CrashPoint {
         *self.planned() = None;
     }
 
-    /// Waits until an operator reaches the crash point or ends by itself. Returns the operator's user.
+    /// Waits until an operator reaches the crash point or ends by itself. Returns the operator's user name.
     pub async fn reached(&self) -> String {
         loop {
             if let Some(user) = self.ended().pop() {
@@ -72,8 +72,8 @@ impl CrashPoint {
         self.0.planned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a write. If the write is at the crash point, returns whether the API server must carry it out. Returns
-    /// `None` for all other writes.
+    /// Counts a write. If the write is at the crash point, returns whether the API server must carry out this write.
+    /// Returns `None` for all other writes.
     fn step(&self) -> Option<bool> {
         let mut planned = self.planned();
         match planned.as_mut() {
@@ -96,7 +96,7 @@ impl CrashPoint {
     }
 }
 
-/// A connection that stops at a crash point.
+/// An operator's connection to the API server, which stops at the crash point.
 #[derive(Debug, Clone)]
 pub(super) struct Mortal {
     service: ClusterService,

@@ -57,8 +57,8 @@ impl World {
         for definition in &all {
             let name = definition["metadata"]["name"].as_str().unwrap_or_default();
             match self.try_embedded() {
-                // Write each CustomResourceDefinition directly into the embedded cluster. A request would take longer,
-                // and every test installs all of them.
+                // Write each CustomResourceDefinition directly into the embedded cluster, because every test installs
+                // all of them, and requests would take longer.
                 Some(cluster) if cluster.object(DEFINING, DEFINITIONS, "", name).is_none() => {
                     let mut definition = definition.clone();
                     // Set the generation like the API server. Without a generation, the operator would reread the

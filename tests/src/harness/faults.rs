@@ -1,7 +1,7 @@
 //! Planned faults in the operator's requests. Requests of other users pass unchanged.
 //!
 //! If a fault hits no request, the test proves nothing about the fault. Therefore a [`Script`] counts the requests that
-//! each fault hits. A test fails if it removes a fault, or ends, before the fault has hit a request.
+//! each fault hits. A test fails if it removes a fault, or ends, before a request has met the fault.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -150,7 +150,7 @@ struct Rules {
     events: Vec<EventFault>,
 }
 
-/// A rule for the watch events of a type, and the number of events that the rule has hit.
+/// A rule for the watch events of a type, and the number of events to which the rule has applied.
 #[derive(Debug)]
 struct EventFault {
     plural: &'static str,

@@ -11,7 +11,8 @@ use kaos_policy::gate::Bounds;
 /// The results of compilations with the default limits.
 static COMPILED: LazyLock<Mutex<HashMap<Digest, Compilation>>> = LazyLock::new(Mutex::default);
 
-/// A compiler in this process. It shares compiled code, because all engines of the process accept the same code.
+/// A compiler in this process. All operators of the process can share compiled code, because their engines accept the
+/// same code.
 pub(super) struct Once(InProcessCompiler);
 
 impl Once {

@@ -25,8 +25,8 @@ use super::running::Running;
 use super::world::Below;
 use crate::gadget::Edition;
 
-/// The time limit of a request. It is longer than any test, so it has no effect: the test's own time limit ends a
-/// hanging request.
+/// The operator's time limit for a request. This limit is longer than any test, so it has no effect: the test's own
+/// time limit ends a hanging request.
 const UNBOUNDED: Duration = Duration::from_hours(24);
 
 impl World {
@@ -148,7 +148,7 @@ impl World {
         self.start().await;
     }
 
-    /// Sets the default policies that operators contain, and for which they write revisions.
+    /// Sets the default policies of operators. The operators write revisions for these policies.
     ///
     /// The change applies to operators that start later.
     pub fn bring(&self, policies: &[DefaultPolicy], rollout: DefaultsRollout) {
@@ -180,7 +180,7 @@ impl World {
         withdrawn.unwrap_or_else(|error| panic!("the policy cannot be taken away: {error:#}"));
     }
 
-    /// Makes every running operator use these policies: each kind of object with its policy and overlays.
+    /// Makes every running operator use these policies and overlays for the objects of each kind.
     fn answer_by(&self, stacks: &BTreeMap<ResourceType, Stack>) -> Result<()> {
         for running in self.running.borrow().iter() {
             running.catalogue.replace(stacks, &self.setting.layers())?;
@@ -198,8 +198,8 @@ impl World {
     }
 
     /// Makes the compiler fail on every component that contains this text, as if the system had killed the compile
-    /// child for lack of memory. `None` removes this rule. The test fails if it changes the rule, or ends, before the
-    /// compiler got a component with this text.
+    /// child for lack of memory. `None` removes this rule. The test fails if it changes or removes this rule, or ends,
+    /// before the compiler got a component with this text.
     pub fn kill_compiler_over(&self, text: Option<&'static str>) {
         self.hinder_compiler(text, CompileError::Killed);
     }

@@ -19,10 +19,10 @@ use super::requests::Sort;
 use super::running::Running;
 use super::scenario::SYSTEM;
 
-/// The time limit of a request.
+/// The time limit of a replica for a request.
 const DEADLINE: Duration = Duration::from_secs(15);
 
-/// Returns the user of a replica.
+/// Returns the user name of the replica with this number.
 pub fn user(replica: u32) -> String {
     format!("{OPERATOR}-{replica}")
 }
@@ -90,7 +90,7 @@ impl World {
         self.run(client, Arc::clone(&metrics), (user.to_owned(), identity), run)
     }
 
-    /// Returns the user of the running replica that holds the Lease, or `None` without such a replica.
+    /// Returns the user name of the running replica that holds the Lease, or `None` without such a replica.
     pub async fn leader(&self) -> Option<String> {
         let lease = self.look(&format!("{SYSTEM}:Lease/{LEASE}")).await;
         let holder = text(&lease["spec"]["holderIdentity"]);
@@ -98,7 +98,7 @@ impl World {
         running.iter().find(|running| running.identity == holder).map(|running| running.user.clone())
     }
 
-    /// Kills one operator immediately, without a graceful stop.
+    /// Kills the operator with this user name immediately, without a graceful stop.
     pub async fn crash_one(&self, user: &str) {
         let all = std::mem::take(&mut *self.running.borrow_mut());
         let (gone, left): (Vec<Running>, Vec<Running>) = all.into_iter().partition(|running| running.user == user);

@@ -12,24 +12,24 @@ use super::faults::is_operator;
 pub enum Sort {
     /// A watch.
     Watch,
-    /// Any other request about a Lease.
+    /// A request about a Lease, except a watch.
     Lease,
     /// A write of an Event.
     Event,
-    /// Any other write that the API server accepted.
+    /// A write that the API server accepted, except writes of Leases and Events.
     Write,
-    /// Any other write that the API server rejected.
+    /// A write that the API server rejected, except writes of Leases and Events.
     Refused,
     /// A dry run.
     DryRun,
     /// A read that shows which types the API server serves, or their schemas.
     Discovery,
-    /// Any other read, or an access review.
+    /// A read of objects, or an access review.
     Read,
 }
 
 impl Sort {
-    /// Returns the category of an entry.
+    /// Returns the category of a request in the journal.
     pub fn of(entry: &Entry) -> Self {
         let attempt = &entry.attempt;
         match attempt.verb {

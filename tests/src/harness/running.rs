@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 /// A running operator.
 pub struct Running {
-    /// The operator's user.
+    /// The operator's user name on the API server.
     pub(super) user: String,
-    /// The operator's identity on the Lease. Empty if the operator needs no Lease.
+    /// The operator's identity as holder of the Lease. Empty if the operator needs no Lease.
     pub(super) identity: String,
     /// The operator's health probe.
     pub probe: Probe,

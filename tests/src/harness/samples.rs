@@ -72,7 +72,7 @@ pub fn secret(name: &str, data: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": "Opaque", "stringData": data})
 }
 
-/// Returns a volume for a volume claim, because test clusters have no provisioner that would create one.
+/// Returns a volume for a volume claim, because test clusters have no provisioner that would create the volume.
 pub fn volume_for(claim: &Value) -> Value {
     let (of, spec) = (&claim["metadata"], &claim["spec"]);
     let name = format!("{}-{}", text(&of["namespace"]), text(&of["name"]));

@@ -45,7 +45,8 @@ pub struct Scenario {
 }
 
 impl Default for Scenario {
-    /// Returns a scenario for both kinds of cluster, with all kinds of objects and a running operator.
+    /// Returns a scenario for an embedded or a real cluster, with the CustomResourceDefinitions of all kinds and a
+    /// running operator.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     fn default() -> Self {
         let environment = case::default_environment().unwrap_or_else(|error| panic!("{error:#}"));
@@ -135,7 +136,8 @@ impl Scenario {
         self
     }
 
-    /// For objects in the operator's namespace, lets the default policies read objects in `namespaces`.
+    /// Lets the default policies read objects in `namespaces` when they answer for an object in the operator's
+    /// namespace.
     #[must_use]
     pub fn reading(mut self, namespaces: &'static [&'static str]) -> Self {
         self.reads = namespaces;

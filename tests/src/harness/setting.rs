@@ -1,4 +1,4 @@
-//! The settings for the operators of a world.
+//! The settings with which a world starts its operators.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ use super::scenario::{Form, SYSTEM, Scenario};
 use crate::gadget::{self, Edition};
 use crate::policies;
 
-/// The settings for the operators of a world.
+/// The settings with which a world starts its operators.
 pub(super) struct Setting {
     pub(super) environment: RefCell<BTreeMap<String, String>>,
     pub(super) edition: Cell<Edition>,
@@ -36,7 +36,7 @@ pub(super) struct Setting {
     pub(super) held: Held,
     /// The default policies for which the operator writes revisions.
     ///
-    /// They replace the test's other policies for the same kinds.
+    /// For their kinds, these policies replace the test's other policies.
     pub(super) brought: RefCell<Defaults>,
     /// The number of replicas that have started so far.
     pub(super) lives: Cell<u32>,
@@ -81,8 +81,8 @@ impl Setting {
         options
     }
 
-    /// Returns a description of the error that a test planned for the compiler, if the compiler has not returned this
-    /// error yet. Otherwise returns `None`.
+    /// If the compiler has not yet returned the error that the test planned, returns a description of this error.
+    /// Otherwise returns `None`.
     pub(super) fn spared(&self) -> Option<String> {
         let hindered = lock(&self.hindered);
         let spared = hindered.as_ref().filter(|hindrance| hindrance.hits == 0);

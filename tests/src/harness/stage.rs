@@ -1,4 +1,4 @@
-//! Runs a test's code, its story, on the cluster that the scenario needs.
+//! Runs the code of a test on the cluster that the scenario needs. This code is the test's story.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -57,8 +57,8 @@ pub fn play(scenario: Scenario, story: impl AsyncFnOnce(&World)) {
         }
         story(&world).await;
         none_missed(world.missed());
-        // Do not delete the test's namespace on a real cluster: for this, the cluster needs two thousand requests, many
-        // times more than a test sends. The namespace stays until the cluster ends.
+        // Do not delete the test's namespace on a real cluster: for a deletion, the cluster sends two thousand
+        // requests, many times more than a test. The namespace stays until the cluster ends.
         world.stop_all().await;
     }));
 }

@@ -1,4 +1,4 @@
-//! Compares the final contents of a namespace with those of another run, without values that differ between runs.
+//! Compares the final objects in a namespace with those of another run. Leaves out values that differ between runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ const CHILDREN: [&str; 5] = ["Deployment", "Service", "ConfigMap", "Secret", "Se
 pub struct State(BTreeMap<String, Value>);
 
 impl State {
-    /// Reads the children and the owners in the test's namespace.
+    /// Reads the children, and the objects that own them, in the test's namespace.
     pub async fn of(w: &World) -> Self {
         let mut state = BTreeMap::new();
         for kind in CHILDREN {
@@ -28,8 +28,8 @@ impl State {
                 }
                 let template = hash(&child).to_owned();
                 let mut kept = normalize::stripped(child);
-                // Remove two annotations that differ between runs: the digest depends on the owner's UID, and the
-                // revision counts rollouts.
+                // Remove two annotations that differ between runs: one is a digest that depends on the owner's UID, and
+                // the other counts rollouts.
                 if let Some(annotations) = kept["metadata"]["annotations"].as_object_mut() {
                     annotations.retain(|name, _| !["kaos.tools/applied-digest", REVISION].contains(&name.as_str()));
                 }
@@ -46,7 +46,7 @@ impl State {
     }
 }
 
-/// Returns an object's status, without times and generations.
+/// Returns an object's status and finalizers, without times and generations.
 fn told(object: &Value) -> Value {
     let ready = is_ready(object);
     let generation = object["metadata"]["generation"].clone();
@@ -89,7 +89,7 @@ pub fn differences(end: &State, wanted: &State) -> Vec<String> {
     names.iter().filter(differs).map(|name| tell(name)).collect()
 }
 
-/// Returns the children with an owner that no longer exists.
+/// Returns the children whose owner no longer exists.
 pub async fn strays(w: &World) -> Vec<String> {
     let mut owners = BTreeSet::new();
     for kind in OWNERS {

@@ -53,7 +53,8 @@ impl World {
         self.until(&format!("{at} is gone"), at, Value::is_null).await;
     }
 
-    /// Waits until `holds` returns true, for example for a count or another fact about the world.
+    /// Waits until `holds` returns true. Tests use this function for conditions that no single object shows, such as a
+    /// count.
     ///
     /// # Panics
     /// If the time limit passes.
@@ -65,8 +66,8 @@ impl World {
         }
     }
 
-    /// Like [`Self::until_true`], but limits the wait in real time. Use this function while a blocked thread keeps
-    /// simulated time from advancing.
+    /// Like [`Self::until_true`], but limits the wait in real time. Use this function while a blocked thread stops
+    /// simulated time.
     ///
     /// # Panics
     /// If the time limit passes.
@@ -161,7 +162,8 @@ impl World {
         lines.join("\n")
     }
 
-    /// Returns the operator's readiness, its queue, and its explanation of the last pass over each of these objects.
+    /// Returns lines about the operator: its readiness, its queue, and its explanation of the last pass over each of
+    /// these objects.
     async fn of_operator(&self, at: &[&str]) -> Vec<String> {
         let Some(probe) = self.try_probe() else { return vec!["--- no operator runs".to_owned()] };
         let mut lines = vec![format!("--- the operator: ready {:?}, queue {:?}", probe.ready(), probe.queue())];
@@ -175,8 +177,8 @@ impl World {
 
     /// Returns a function for the watchdog.
     ///
-    /// The function returns the text that the watchdog prints. It does not wait, because simulated time no longer
-    /// advances then.
+    /// The function returns the text that the watchdog prints. The function never waits, because simulated time stands
+    /// still when the watchdog calls it.
     pub(super) fn last_words(&self) -> impl Fn() -> String + use<> {
         let cluster = self.try_embedded().cloned();
         move || cluster.as_ref().map(|cluster| last_requests(cluster).join("\n")).unwrap_or_default()

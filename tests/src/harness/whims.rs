@@ -18,7 +18,7 @@ pub fn some<'a>(rng: &mut Rng, of: &[&'a str]) -> Vec<&'a str> {
     of.iter().copied().filter(|_| rng.bool()).collect()
 }
 
-/// Returns a ModelAPI. If `sane` is false, the ModelAPI can lack the model that Agents use.
+/// Returns a ModelAPI with random models. If `sane` is false, the model that Agents use can be missing.
 pub fn model(rng: &mut Rng, name: &str, sane: bool) -> Value {
     let lists: [&[&str]; 4] = [&["*"], &["gpt-4o"], &["gpt-4o", "tiny"], &["tiny"]];
     model_api_for(name, lists[rng.usize(..if sane { 3 } else { 4 })])

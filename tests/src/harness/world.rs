@@ -24,14 +24,14 @@ pub(super) enum Below {
     Real,
 }
 
-/// A cluster, the test's own namespace, and an operator that the test can start and stop.
+/// A test's world: a cluster, the test's own namespace, and an operator that the test can start and stop.
 pub struct World {
     /// A client that has all rights.
     pub client: Client,
     /// The test's namespace.
     pub namespace: String,
     pub(super) below: Below,
-    /// The point at which the operator crashes.
+    /// The write at which an operator crashes.
     pub crash_point: CrashPoint,
     pub(super) script: Script,
     pub(super) setting: Setting,
@@ -57,8 +57,7 @@ impl World {
 
     /// Returns the embedded cluster.
     ///
-    /// # Panics
-    /// If the world has a real cluster. The test's scenario must require the embedded cluster.
+    /// # Panics If the world has a real cluster. So the test's scenario must require the embedded cluster.
     #[expect(clippy::panic, reason = "the scenario is wrong")]
     pub fn embedded(&self) -> &Cluster {
         self.try_embedded().unwrap_or_else(|| panic!("the scenario of this test must be `embedded`"))
@@ -137,7 +136,7 @@ impl World {
         created.unwrap_or_else(|error| panic!("{object} is refused: {error}"));
     }
 
-    /// Changes an object by a merge patch, as a client that is neither `user` nor the operator.
+    /// Changes an object by a merge patch, as another client than the user and the operator.
     ///
     /// # Panics
     /// If the API server rejects the patch.
@@ -284,7 +283,7 @@ impl World {
         self.list(kind).await.into_iter().filter(is_owned).collect()
     }
 
-    /// Returns the number of `ReplicaSets` that a Deployment has created.
+    /// Returns the number of a Deployment's `ReplicaSets`, because each rollout creates one.
     pub async fn rollouts(&self, deployment: &str) -> usize {
         self.owned(&format!("Deployment/{deployment}"), "ReplicaSet").await.len()
     }
@@ -309,13 +308,14 @@ impl World {
         self.embedded().set_pods_of(&self.namespace, deployment, Some(fate));
     }
 
-    /// Sets the same for the pods of all Deployments for which no test called [`Self::pods_of`].
+    /// Sets whether and how pods become ready or fail, for all Deployments for which the test did not call
+    /// [`Self::pods_of`].
     pub fn pods(&self, fate: PodFate) {
         self.embedded().set_pods(fate);
     }
 }
 
-/// Returns the parameters of a patch that the API server records as an update by this field manager.
+/// Returns the parameters with which the API server records a patch as an update by this field manager.
 fn updating(manager: &str) -> PatchParams {
     PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }
 }

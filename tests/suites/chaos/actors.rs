@@ -1,4 +1,4 @@
-//! The users of the chaos suite: their actions during the run, and the objects that they want at the end.
+//! The users in the chaos suite: their actions during the run, and the objects that they want at the end.
 
 use std::time::Duration;
 
@@ -149,7 +149,7 @@ impl Ending {
             w.delete(&unwanted).await;
         }
         for object in &self.0 {
-            // If an object is being deleted, wait until it is gone.
+            // If an object is being deleted, wait until the object is gone.
             while !w.look(&at(object)).await["metadata"]["deletionTimestamp"].is_null() {
                 sleep(Duration::from_millis(100)).await;
             }

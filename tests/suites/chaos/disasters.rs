@@ -28,7 +28,7 @@ pub(crate) enum Disaster {
     Cut,
     /// The test kills the operator, and starts another operator.
     Kill,
-    /// The test kills the operator, and changes other things before it starts another operator.
+    /// The test kills the operator, and starts another operator only after some actions of users.
     KillAndStay,
     /// The test stops the operator gracefully, and starts another operator.
     Stop,
@@ -43,7 +43,7 @@ pub(crate) fn deck(rng: &mut Rng) -> Vec<Disaster> {
     deck
 }
 
-/// The maximum time until a restarted part of the cluster works again.
+/// The time limit until a restarted part of the cluster works again.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Makes a disaster happen, and waits until the API server works again.
@@ -68,7 +68,7 @@ pub(crate) async fn happen(
             keeper.kill();
             keeper.start(rng);
         }
-        // The keeper starts another operator during the next action of the run.
+        // Start no operator here: the module `run` starts another operator after some actions of users.
         KillAndStay => keeper.kill(),
         Stop => {
             keeper.stop();

@@ -7,7 +7,7 @@ use fastrand::Rng;
 use kaos_tests::control_plane::{ControlPlane, Pod, Process};
 use tokio::time::{Instant, sleep};
 
-/// Flags with short times for the Lease, so that many operators in turn hold the Lease during a run.
+/// Flags that make the Lease expire soon, so that many operators hold the Lease one after the other during a run.
 const SHORT: [&str; 3] =
     ["--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"];
 const BEAT: Duration = Duration::from_millis(50);
@@ -22,7 +22,7 @@ pub(crate) struct Keeper<'c> {
     pub(crate) started: usize,
     /// How many operators have ended by themselves.
     pub(crate) ended: usize,
-    /// A message for each operator that ended by itself without a valid reason.
+    /// A message for each operator that panicked, or ended by itself with another exit code than 1.
     pub(crate) wrong: Vec<String>,
 }
 

@@ -1,8 +1,8 @@
 //! Chaos on real Kubernetes. The network, the API server, etcd and the operator's process fail. After the faults, the
 //! cluster must contain the same objects as after a run without faults.
 //!
-//! The seed determines the faults and their order. It does not determine how processes and threads interleave, so a
-//! seed that failed once may need several runs to fail again.
+//! The seed determines the faults and their order. The seed does not determine how processes and threads interleave, so
+//! a seed that failed once may need several runs to fail again.
 //!
 //! | module | contents |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! A faulty network between the operator and the API server. The proxy forwards bytes without reading them, so it also
-//! forwards TLS connections.
+//! A faulty network between the operator and the API server. The proxy does not interpret the bytes that it forwards,
+//! so it also works for TLS connections.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +38,7 @@ enum Fate {
     Stall(u64),
 }
 
-/// How long the proxy keeps a connection open to which it forwards nothing more.
+/// How long the proxy keeps a stalled connection open.
 const HELD: Duration = Duration::from_secs(20);
 
 impl Fate {
@@ -117,8 +117,8 @@ async fn carry(mut client: TcpStream, shared: &Shared, mut cuts: watch::Receiver
     let fate = shared.fate();
     let server = TcpStream::connect(shared.target).await;
     let (Ok(mut server), true) = (server, fate != Fate::Refuse) else {
-        // Ignore an error: without this option, the connection closes without a reset, and the client notices that,
-        // too.
+        // Ignore an error: if the option cannot be set, the connection closes without a reset, and the client also
+        // notices that.
         let _reset = client.set_zero_linger();
         return;
     };
@@ -135,7 +135,8 @@ async fn carry(mut client: TcpStream, shared: &Shared, mut cuts: watch::Receiver
     }
 }
 
-/// Forwards the bytes of one direction until the sender ends. After an error, the caller resets the connection.
+/// Forwards the bytes of one direction until the sender closes the connection. After an error, the caller resets the
+/// connection.
 async fn copy(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, fate: Fate) -> std::io::Result<()> {
     let (mut piece, mut carried) = (vec![0; 16 << 10], 0);
     let broken = || Err(std::io::ErrorKind::ConnectionReset.into());
@@ -163,7 +164,7 @@ async fn copy(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, fate: Fate) -> std:
 }
 
 impl Shared {
-    /// Chooses at random what happens to a connection, and counts it.
+    /// Chooses the fate of a connection at random, and counts the connection.
     fn fate(&self) -> Fate {
         let mut rng = self.rng.lock().unwrap_or_else(PoisonError::into_inner);
         let fate = if self.trouble.load(Ordering::Relaxed) { Fate::draw(&mut rng) } else { Fate::Pass };

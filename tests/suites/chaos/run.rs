@@ -18,7 +18,7 @@ use crate::proxy::Proxy;
 
 /// The time limit for the operator's recovery after the faults.
 ///
-/// It is longer than the operator's longest backoff, even on a slow machine.
+/// This limit is longer than the operator's longest backoff, even on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(3);
 /// The time at the end of a run during which the operator must send no requests.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -163,10 +163,9 @@ impl Run<'_> {
         }
         self.proxy.trouble(false);
         self.proxy.cut();
-        // Restart the cluster's own controllers, because this test does not check how they recover. The garbage
-        // collector needs a restart if a user deleted and recreated an object while the collector could not watch:
-        // otherwise it would keep the children of the deleted object. The scheduler would wait half a minute before it
-        // retries.
+        // Restart the cluster's own controllers, because this test does not check how they recover. If a user deleted
+        // and recreated an object while the garbage collector could not watch, the collector would otherwise keep the
+        // children of the deleted object. The scheduler would wait half a minute before it tries again.
         for part in ["kube-controller-manager", "kube-scheduler"] {
             self.cluster.kill(part).unwrap();
             self.cluster.revive(part).unwrap();
@@ -215,8 +214,8 @@ impl Run<'_> {
     }
 
     /// Returns the requests that the idle operator sends, according to the API server's audit log. After an outage of
-    /// the API server, the operator waits for its backoff and then lists its objects again. So the returned lists show
-    /// a mistake only if the operator keeps listing.
+    /// the API server, the operator may list its objects once more. So while the operator sends only list requests,
+    /// this function observes it again, until the time limit passes.
     async fn noise(&mut self) -> Vec<String> {
         self.w.quiet().await;
         let (audit, user) = (self.cluster.audit(), self.account.user());

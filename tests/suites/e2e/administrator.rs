@@ -1,4 +1,5 @@
-//! Tests an installation by a user who may not create roles and bindings. The test runs the commands of the guide.
+//! Tests the installation by a user who is an administrator only of namespaces, after a cluster administrator has given
+//! the operator its rights. The test runs the commands of the page `docs/guide/install.md`.
 
 use kaos_tests::blocks::blocks;
 use kaos_tests::control_plane::User;
@@ -29,8 +30,8 @@ impl Drop for ByHand<'_> {
 #[tokio::test]
 async fn namespace_admins_install_the_operator_after_a_cluster_admin_gave_the_rights() {
     let release = Release::prepare().await;
-    // Delete the CustomResourceDefinitions of earlier tests. If they existed, the chart would read ModelAPIs, and the
-    // installation would fail because the developer may not read them.
+    // Delete the CustomResourceDefinitions of earlier tests. Otherwise the chart would read ModelAPIs, and the
+    // installation would fail, because the developer may not read ModelAPIs.
     release.delete_definitions().await;
     let cluster = release.cluster;
     let world = release.world("team-a").await;

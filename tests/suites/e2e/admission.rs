@@ -56,7 +56,8 @@ async fn writing_a_policy_needs_activate_and_a_namespace_with_policies_can_be_de
     developer(&["label", "configmap", "company", "-n", SYSTEM, "kaos.tools/policy-"]).expect_failure();
     developer(&["delete", "configmap", "company", "-n", SYSTEM]).expect_failure();
     cluster.kubectl(&["create", "-f", &file(&policy("own", "own"))]).expect();
-    // An account with the operator's name in another namespace has no special rights.
+    // A ServiceAccount in another namespace has no special rights, even if it has the name of the operator's
+    // ServiceAccount.
     let namesake = "system:serviceaccount:own:kaos-kaos-operator";
     let account = "--serviceaccount=own:kaos-kaos-operator";
     cluster.kubectl(&["create", "rolebinding", "namesake", "--clusterrole=edit", account, "-n", "own"]).expect();
@@ -157,8 +158,8 @@ async fn only_the_operator_writes_the_copy_of_its_settings_and_the_record_of_set
     cluster.kubectl(&bind).expect();
     let may_write = async || cluster.may(User::Developer.name(), "create", "configmaps", SYSTEM);
     system.until_true("the developer may write", may_write).await;
-    // The admission policy forbids this name even while no such ConfigMap exists, because an operator reads the
-    // ConfigMap when it starts.
+    // The developer may not create the ConfigMap of the last good settings: an operator would read the developer's
+    // content at its start.
     let create = ["create", "configmap", kept, "--from-literal=DEFAULT_AGENT_IMAGE=theirs", "--dry-run=server"];
     system.until_true("the name is guarded", async || !developer(&create).ok).await;
     assert!(developer(&create).expect_failure().contains("may not activate policies"));
@@ -193,7 +194,7 @@ async fn only_the_operator_writes_the_copy_of_its_settings_and_the_record_of_set
 async fn the_roles_edit_and_view_cover_the_kinds_but_not_the_verb_activate() {
     let release = Release::install(&[]).await;
     let may = |verb: &str, what: &str, role: &str| {
-        // A controller fills an aggregated role some time after its creation.
+        // Wait, because a controller adds the rules to an aggregated role only some time after the role's creation.
         let role = release.cluster.kubectl(&["get", "clusterrole", role, "-o", "json"]).expect();
         let role: Value = serde_json::from_str(&role).unwrap();
         role["rules"].as_array().into_iter().flatten().any(|rule| {
@@ -247,7 +248,7 @@ async fn specs_that_policies_refuse_get_a_warning_and_valid_ones_none() {
         assert!(said.ok && said.err.contains("Warning: ") && said.err.contains(warning), "{said:?}");
         assert!(!world.look(&crate::support::at(object)).await.is_null());
     }
-    // The API server reports expressions in the admission policies that do not fit the types in the
+    // The API server checks the types in the admission policies: it reports expressions that do not fit the
     // CustomResourceDefinitions.
     let rules = release.cluster.kubectl(&["get", "validatingadmissionpolicies", "-o", "json"]).expect();
     let rules: Value = serde_json::from_str(&rules).unwrap();

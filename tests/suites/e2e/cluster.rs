@@ -31,7 +31,8 @@ fn a_user_without_rights_is_refused_and_appears_in_the_audit_log() {
 #[tokio::test]
 async fn pods_below_the_standard_of_their_namespace_are_refused() {
     let cluster = ControlPlane::shared();
-    // Create the namespace together with its label, because admission reads namespaces from a cache.
+    // Create the namespace together with its label: admission reads namespaces from a cache, so it would notice a later
+    // label too late.
     let strict = json!({"pod-security.kubernetes.io/enforce": "restricted"});
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "strict", "labels": strict}});
     let world = World::over(cluster.client().await.unwrap(), "strict");

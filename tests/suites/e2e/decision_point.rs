@@ -19,8 +19,8 @@ const POLICY: &str = "AuthorizationPolicy/kaos-authz";
 pub(crate) const AGENTS: &str = "https://kubernetes.default.svc.cluster.local";
 pub(crate) const KEYS: &str = r#"{"keys": [{"kty": "RSA", "kid": "1", "n": "AQAB", "e": "AQAB"}]}"#;
 
-/// Installs a chart that contains the decision point of KAOS's chart, and KAOS's kinds. KAOS may use other labels for
-/// the decision point's pods, but this operator's chart must work with any labels.
+/// Installs a chart that contains the decision point of KAOS's chart, and KAOS's kinds. The real chart of KAOS may use
+/// other labels for the decision point's pods, but this operator's chart must work with any labels.
 pub(crate) fn install_kaos(release: &Release) {
     let chart = chart_of_kaos(release.cluster.folder());
     let secured = case::golden().join("today/values/secured.yaml").display().to_string();
@@ -29,8 +29,8 @@ pub(crate) fn install_kaos(release: &Release) {
     release.cluster.helm(&[&install[..], &["--namespace", SYSTEM, "--wait"]].concat()).expect();
 }
 
-/// Upgrades the release of KAOS to this operator's chart. Adds values that KAOS's operator fetched from other servers:
-/// the keys of the issuers.
+/// Upgrades the release of KAOS to this operator's chart. Adds Helm values for the keys of the issuers, because KAOS's
+/// operator fetched these keys from other servers.
 pub(crate) fn upgrade(release: &Release) {
     let accounts = format!("security.agentAuth.identity.serviceAccount.jwks={}", json!(KEYS));
     let users = format!("security.userAuth.jwks={}", json!(KEYS));

@@ -21,8 +21,8 @@ async fn the_pods_of_the_chart_meet_the_restricted_standard() {
     let release = Release::install(&["--set", "controllerManager.replicas=2"]).await;
     let system = release.over(SYSTEM);
     let deployment = system.look("Deployment/kaos-kaos-operator-controller-manager").await;
-    // The replicas are ready, because Helm has waited for them. So their pods fit the standard `restricted`, which the
-    // namespace enforces.
+    // Helm has waited until the replicas are ready. The namespace enforces the standard `restricted`, so the operator's
+    // pods meet this standard.
     assert_eq!(deployment["status"]["readyReplicas"], 2);
     let template = &deployment["spec"]["template"]["spec"];
     assert_eq!(template["containers"][0]["securityContext"]["readOnlyRootFilesystem"], true);
@@ -48,8 +48,8 @@ async fn changed_values_reach_the_pods_and_a_rollback_reverts_them() {
     release
         .helm("upgrade", &["--set", "defaultImages.agentRuntime=registry.example/agent:2", "--set", "logLevel=DEBUG"])
         .expect();
-    // An operator reads its environment only once. So the chart changes the pod template, and Kubernetes replaces the
-    // pods.
+    // The operator reads its environment only at its start. So the chart changes an annotation of the pod template, and
+    // Kubernetes replaces the pods.
     assert_ne!(checksum().await, before);
     {
         let _operator = release.working_operator().await;

@@ -1,5 +1,5 @@
-//! Clusters that tests use in turn. Because tests mostly wait, several tests run in parallel, each on a separate
-//! cluster.
+//! Assigns clusters to tests, one after the other. Because tests mostly wait, several tests run in parallel, each on a
+//! separate cluster.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use kaos_tests::control_plane::ControlPlane;
 /// The maximum number of clusters. Tests that install nothing all use the first cluster.
 const LANES: usize = 3;
 
-/// A cluster for one test at a time.
+/// A cluster that only one test uses at a time.
 pub(crate) struct Lane {
     pub(crate) cluster: &'static ControlPlane,
     /// The Helm flags of the release that the previous test left. `None` if this release is missing or changed.
@@ -24,7 +24,7 @@ static POOL: Mutex<Pool> = Mutex::new(Pool { free: Vec::new(), started: 0 });
 static FREED: Condvar = Condvar::new();
 
 impl Lane {
-    /// Waits for a free cluster. Prefers a cluster that already has the wanted release.
+    /// Waits for a free cluster, or starts one. Prefers a cluster that already has the wanted release.
     pub(crate) fn take(wanted: Option<&[String]>) -> Self {
         let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -45,14 +45,14 @@ impl Lane {
 
     fn start(number: usize) -> Self {
         let _retreat = Retreat;
-        // Leak the cluster: it ends together with this process.
+        // Never drop the cluster: it must run until this process ends.
         let another = || Box::leak(Box::new(ControlPlane::start().unwrap()));
         let cluster = if number == 1 { ControlPlane::shared() } else { another() };
         Self { cluster, installed: None }
     }
 }
 
-/// Reduces the count of started clusters if a cluster fails to start, so that another test can try again.
+/// If a cluster fails to start, reduces the count of started clusters, so that another test can start a cluster.
 struct Retreat;
 
 impl Drop for Retreat {

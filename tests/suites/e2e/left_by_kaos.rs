@@ -1,10 +1,10 @@
 //! Creates the objects that the operator of KAOS 0.8 leaves for a sample of `golden/today`.
 //!
 //! The project has no recording of a cluster with KAOS 0.8. Sample 20 contains a Deployment as KAOS's operator writes
-//! it. For all other samples, the test renders the children with this operator, without the fields that KAOS ignores.
-//! Then the test gives the children the labels and annotations of KAOS's operator, and removes the variable that only
-//! this operator sets. Another test compares the rendered children with the description of KAOS 0.8 in
-//! `golden/today/expected`.
+//! it. For all other samples, this module renders the children with this operator, after it has removed the fields that
+//! KAOS's operator ignores. Then it gives the children the labels and annotations of KAOS's operator, and removes the
+//! variable that only this operator sets. Another test compares the rendered children with the description of KAOS 0.8
+//! in `golden/today/expected`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,10 +19,10 @@ use crate::secured::described;
 use crate::support::{Release, at};
 use crate::upgrade::{GO, api, create};
 
-/// The settings that result from the chart's values for a Gateway.
+/// Flags of `render` with the settings that the chart sets for a Gateway.
 const ROUTED: [&str; 6] =
     ["--set", "gateway.enabled=true", "--set", "gateway.name=kaos-gateway", "--set", "gateway.namespace=kaos-system"];
-/// The variable that only this operator gives to proxies.
+/// The variable in the pods of proxies that only this operator sets.
 const PERMISSION: &str = "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY";
 /// The fields of a ModelAPI's container that KAOS's operator ignores, and this operator uses.
 const IGNORED: [&str; 4] = ["image", "command", "args", "resources"];
@@ -35,10 +35,12 @@ pub(crate) struct Left {
     pub(crate) objects: Vec<String>,
     /// The children that this operator takes over.
     pub(crate) children: Vec<String>,
-    /// The UIDs of objects that must survive: objects without an owner, and the kinds in `DEAR`.
+    /// The UIDs of objects that the takeover must not replace: objects without an owner, and objects of the kinds in
+    /// `DEAR`.
     pub(crate) kept: BTreeMap<String, String>,
     pub(crate) pods: BTreeMap<String, String>,
-    /// The Deployments of objects with fields that KAOS ignored. Their pods are replaced.
+    /// The Deployments of objects with fields that KAOS's operator ignored. The takeover replaces the pods of these
+    /// Deployments.
     pub(crate) rolled: BTreeSet<String>,
 }
 
@@ -123,7 +125,7 @@ fn owned_by(owner: &Value) -> Value {
 }
 
 /// Creates a sample, and its children as KAOS's operator leaves them. The namespace's name begins with `prefix`.
-/// `settings` are flags of `render` for the settings of the cluster.
+/// `settings` are the flags that give `render` the settings of the cluster.
 pub(crate) async fn put(release: &Release, sample: &'static str, prefix: &str, settings: &[&str]) -> Left {
     let world = release.world(&format!("{prefix}-{}", &sample[..2])).await;
     let all = documents(sample, &world.namespace);

@@ -62,7 +62,7 @@ async fn the_status_counts_pods_while_they_start_and_stop() {
     assert!(counts(&ready, "1/1"), "{ready:#}");
     assert_eq!(since(&ready, "Accepted"), since(&waiting, "Accepted"), "the condition Accepted did not change");
 
-    // Delete the running pod while no node has the label, so that its replacement cannot run.
+    // Delete the running pod while no node has the label, so that the new pod cannot run.
     places.close();
     release.cluster.kubectl(&["delete", "pod", "-n", "places", "-l", "modelapi=llm", "--wait=false"]).expect();
     let missed = world.until("the status counts no ready pod", "ModelAPI/llm", |object| counts(object, "0/1")).await;

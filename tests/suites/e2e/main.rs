@@ -1,7 +1,8 @@
 //! Tests that need real Kubernetes: the control plane, the chart, and the operator as a process.
 //!
 //! `tests/run e2e` provides the programs and runs the tests. Tests that install nothing share a cluster, which the
-//! first of these tests starts. Tests that install the chart take turns on this cluster and on further clusters.
+//! first of these tests starts. Each test that installs the chart has this cluster or a further cluster for itself
+//! while the test runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod administrator;

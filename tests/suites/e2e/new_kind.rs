@@ -68,8 +68,8 @@ async fn with_listed_namespaces_the_rights_of_a_new_kind_are_roles() {
     release.helm("install", &["--values", &format!("{CHART}/ci/namespaced-values.yaml")]).expect();
     release.until_owners_are_known().await;
     let _operator = release.working_operator().await;
-    // This operator serves only listed namespaces, so it needs Roles there. The ClusterRole that `policy pack` adds
-    // without `--namespaces` does not suffice.
+    // This operator serves only listed namespaces, so it needs Roles in these namespaces. The ClusterRole that `policy
+    // pack` writes without `--namespaces` does not suffice.
     let for_all = release.packed_widgets("1", &[]);
     release.apply(&for_all);
     let waits = until_state(&release, "policy-widget", "NotPermitted").await;

@@ -30,7 +30,8 @@ async fn the_readme_installs_the_operator_runs_a_team_and_changes_a_default() {
     let mut operator: Option<Process> = None;
     let (mut levels, mut printed) = (Vec::<String>::new(), String::new());
     for block in blocks("README.md", &["cluster"]).unwrap() {
-        // Leave out this command, because the test itself creates the namespace, and removes it at the end.
+        // Leave out the command that creates the namespace, because the test itself creates the namespace, and removes
+        // it at the end.
         let block = block.replace("kubectl create namespace team\n", "");
         printed += &release.cluster.shell(&block).expect();
         if operator.is_none() {

@@ -1,5 +1,5 @@
-//! Policies on real Kubernetes. The tests install policies as users do: with `policy pack` and `kubectl apply`, or with
-//! the values of the chart.
+//! Tests policies on real Kubernetes. The tests install policies as users do: with `policy pack` and `kubectl apply`,
+//! or with values of the chart.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ fn team() -> Vec<Value> {
 /// `settings`.
 fn write(folder: &Path, settings: &str) -> PathBuf {
     let (component, file) = shipped::embedded("agent").unwrap();
-    // Use a separate folder, because `policy.yaml` applies to every component in its folder.
+    // Use a separate folder, because `policy.yaml` applies to every component in the same folder.
     let folder = folder.join("other-agents");
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("agents.wasm");

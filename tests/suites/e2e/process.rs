@@ -1,4 +1,4 @@
-//! Tests the operator as a process: its pages, its reaction to signals, and rights that it gets while it runs.
+//! Tests the operator as a process: its HTTP pages, its reaction to signals, and rights that it gets while it runs.
 
 use kaos_tests::harness::read::{counted, text};
 use kaos_tests::harness::samples::model_api;
@@ -22,7 +22,7 @@ async fn the_operators_pages_show_health_and_metrics() {
     let world = release.world("pages").await;
     world.apply(&model_api("llm")).await;
     until_ready(&world, &[model_api("llm")]).await;
-    // The metric counts the object only at the end of its pass, after the status write.
+    // Wait for the metric: the operator counts an object only at the end of the pass, after the status write.
     let counted = r#"kaos_operator_objects{group="kaos.tools",kind="ModelAPI",ready="true"} 1"#;
     until("the metric counts the object", &operator, || operator.get("/metrics").contains(counted)).await;
     let page = operator.get("/metrics");
@@ -133,7 +133,7 @@ async fn a_restart_without_changes_writes_nothing_and_the_next_restart_asks_no_p
         until_ready(&world, &many(10)).await;
         world.quiet().await;
     }
-    // Delete the proofs that the first operator may have written at its end. Without proofs, the next operator asks
+    // Delete the proofs that the first operator may have written when it ended. Without proofs, the next operator asks
     // policies about all objects.
     let records = ["delete", "configmaps", "--selector", "kaos.tools/settled", "--namespace", SYSTEM];
     release.cluster.kubectl(&records);
@@ -153,7 +153,7 @@ async fn a_restart_without_changes_writes_nothing_and_the_next_restart_asks_no_p
         let asked = release.cluster.audit().since(mark, USER).unwrap();
         let writes: Vec<_> = asked.iter().filter(|request| request.writes() && request.resource != "leases").collect();
         assert!(writes.is_empty(), "{writes:#?}");
-        // At its end, the operator writes proofs of the settled objects.
+        // When the operator ends, it writes proofs of the settled objects.
         operator.signal("TERM").unwrap();
         ending(operator).await;
     }
@@ -249,7 +249,7 @@ async fn a_deleted_config_map_leaves_the_settings_of_the_start_in_force() {
     system
         .until("the operator has stored the settings of its start", kept, |kept| kept["data"][variable] == first)
         .await;
-    // The operator must not report invalid settings.
+    // The operator must be ready, and must not log that settings are invalid.
     assert!(operator.is_ready(), "{}", operator.get("/readyz"));
     let log = operator.log();
     assert!(!log.contains("settings do not fit"), "{log}");

@@ -36,7 +36,7 @@ async fn after_the_leader_is_killed_only_the_other_replica_writes() {
     until_ready(&world, &named("late", 5)).await;
     assert_ne!(text(&system.look(LEASE).await["spec"]["holderIdentity"]), before);
 
-    // Each replica has its own token, and the audit log shows the ID of the token.
+    // Each replica has its own token, so the token's ID in the audit log shows which replica sent a request.
     let asked = release.cluster.audit().since(mark, USER).unwrap();
     let mut writes: Vec<_> = asked.iter().filter(|request| request.writes() && request.resource != "leases").collect();
     writes.sort_by(|one, other| one.at.cmp(&other.at));

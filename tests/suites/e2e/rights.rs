@@ -1,10 +1,10 @@
 //! Checks that the chart grants every right that the operator needs, and no other right.
 //!
-//! The audit log shows the rights that the operator uses directly: after a run that needs all rights, the log must
-//! contain a request for each of these rights. When the API server creates a child, it also checks further rights of
-//! the operator, and no log shows these checks. To prove that the operator needs these further rights, the test removes
-//! one of them at a time. The API server must then reject a request. The unit tests of the RBAC rules check that no
-//! rule grants a right twice.
+//! The audit log shows the rights that the operator uses directly. The test makes the operator use all its rights. Then
+//! the log must contain a request for each right that the operator uses directly. When the operator creates a child,
+//! the API server also checks further rights of the operator, and no log shows these checks. To prove that the operator
+//! needs these further rights, the test removes one of them at a time. The API server must then reject a request. The
+//! unit tests of the RBAC rules check that no rule grants a right twice.
 
 mod missing;
 
@@ -56,7 +56,7 @@ impl Role {
         self.kubectl(release, "patch", &["--type=merge", "-p", &patch]);
     }
 
-    /// Returns the rights of this role that no request in `asked` has used.
+    /// Returns the rights of this role that none of the requests `asked` has used.
     fn idle(&self, release: &Release, asked: &[Request]) -> Vec<String> {
         let mut idle = Vec::new();
         for rule in self.rules(release) {
@@ -86,8 +86,8 @@ fn pairs(rule: &Value) -> Vec<(&str, &str)> {
     words(&rule["resources"]).into_iter().flat_map(|it| verbs.iter().map(move |verb| (it, *verb))).collect()
 }
 
-/// Returns the rights that a request used, as verb and resource: the right for the request itself, and the rights that
-/// the API server checks when it creates a child.
+/// Returns the rights that a request used, each as verb and resource. If the request creates a child, these include the
+/// further rights that the API server checks.
 fn taken_by(request: &Request) -> Vec<(&str, String)> {
     if request.code == 403 {
         return Vec::new();
@@ -150,7 +150,7 @@ fn serving(namespace: &str) -> Vec<Value> {
     team(namespace).into_iter().filter(|object| object["kind"] != "AccessGrant").collect()
 }
 
-/// Returns objects without an owner, which have the names of children of the team's objects.
+/// Returns objects without an owner that have the names of children of the team's objects.
 fn strangers() -> Vec<Value> {
     let route = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
         "metadata": {"name": "modelapi-third"}, "spec": {}});
@@ -190,7 +190,8 @@ fn settings(name: &str, settings: &str) -> Value {
     shipped::package(name, None, &format!("{{name: agent, settings: {settings}}}")).unwrap()
 }
 
-/// Creates, changes and deletes objects in a namespace, so that the operator uses every right for objects.
+/// Creates, changes and deletes objects in a namespace, so that the operator uses every right that it needs for
+/// objects.
 async fn objects_live(world: &World) {
     provide_volume(world).await;
     world.apply_all(&strangers()).await;
@@ -238,7 +239,7 @@ async fn objects_live(world: &World) {
     }
 }
 
-/// Installs, deletes and retries policies, so that the operator uses every right for policies.
+/// Installs, deletes and retries policies, so that the operator uses every right that it needs for policies.
 async fn policies_live(release: &Release) {
     let system = release.over(SYSTEM);
     let (good, bad) = (settings("good", "{logLevel: DEBUG}"), settings("bad", "{nonsense: 1}"));
@@ -249,10 +250,11 @@ async fn policies_live(release: &Release) {
     let revision = until_active(release, "good").await;
     system.delete("ConfigMap/good").await;
     until_state(release, "good", "Superseded").await;
-    // At the second activation, the operator updates the count in the Event about the first activation.
+    // Activate the package a second time: the operator then updates the Event about the first activation, because it
+    // increases the Event's count.
     system.apply(&good).await;
     until_active(release, "good").await;
-    // A user creates the record of a revision before the operator does.
+    // Create the PolicyRevision like a user, before the operator creates it.
     system.delete("ConfigMap/good").await;
     until_state(release, "good", "Superseded").await;
     system.delete(&record(&revision)).await;
@@ -265,13 +267,14 @@ async fn policies_live(release: &Release) {
     system.apply(&own).await;
     system.apply(&good).await;
     until_active(release, "good").await;
-    // The operator deletes the record of a refused package after a user deleted the package's ConfigMap.
+    // After a user deleted the ConfigMap of a refused package, the operator deletes the PolicyRevision.
     system.delete("ConfigMap/bad").await;
     system.until_gone(&refused).await;
     system.delete("ConfigMap/good").await;
 }
 
-/// Runs all that needs rights, from the first start to the uninstall hook. Checks that requests used every right.
+/// Makes the operator do everything that needs rights, from its first start to the uninstall hook. Checks that its
+/// requests used every right.
 async fn live(release: &Release, world: &World, roles: &[Role]) {
     let system = release.over(SYSTEM);
     system.delete(LEASE).await;
@@ -289,8 +292,8 @@ async fn live(release: &Release, world: &World, roles: &[Role]) {
         let asked = release.cluster.audit().since(mark, USER).unwrap();
         roles.iter().flat_map(|role| role.idle(release, &asked)).collect()
     };
-    // Wait for some rights until the end. The audit log contains a watch only after the watch has ended, only the hook
-    // deletes the last good settings, and the operator writes the proofs when it ends.
+    // Do not wait here for those rights that appear only at the end. The audit log contains a watch only after the
+    // watch has ended, only the hook deletes the last good settings, and the operator writes the proofs when it ends.
     let later = |it: &String| it.starts_with("watch ") || it.contains("-fitted") || it.contains("-settled-");
     until_used(|| idle().into_iter().filter(|it| !later(it)).collect()).await;
     operator.signal("TERM").unwrap();

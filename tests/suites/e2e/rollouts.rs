@@ -19,7 +19,8 @@ settings: {resources: {requests: {cpu: "1000"}}}
 rollout: {mode: staged, steps: [1%, 10%, 100%], pause: 1m, patience: 30s}
 "#;
 
-/// Returns the ReplicaSets that do not have zero replicas: the hash of each one's pod template, by name.
+/// Returns the ReplicaSets with at least one wanted replica, by name. Each value is the hash of the ReplicaSet's pod
+/// template.
 async fn replica_sets(world: &World) -> BTreeMap<String, String> {
     let mut all = world.list("ReplicaSet").await;
     all.retain(|set| set["spec"]["replicas"] != 0);
@@ -27,17 +28,17 @@ async fn replica_sets(world: &World) -> BTreeMap<String, String> {
     all.iter().map(|set| (name(set).to_owned(), hash(set))).collect()
 }
 
-/// Returns the Deployments with the settings of the package.
+/// Returns the names of the Deployments that already have the settings of the package.
 async fn moved(world: &World) -> BTreeSet<String> {
     let mut all = world.list("Deployment").await;
     let cpu = |it: &Value| it["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"].clone();
-    // The API server writes quantities in their shortest form.
+    // Compare with two forms, because the API server may store the quantity 1000 in its shortest form.
     all.retain(|it| ["1k", "1000"].iter().any(|quantity| cpu(it) == *quantity));
     all.iter().map(|it| name(it).to_owned()).collect()
 }
 
-/// Plays a rollout that returns all objects. If `is_killed` is true, kills the operator when the first object is moved,
-/// and starts another operator.
+/// Runs a rollout that returns all objects. If `is_killed` is true, kills the operator after it has moved the first
+/// object, and starts another operator.
 async fn returns_to_the_same_replica_sets(namespace: &str, is_killed: bool) {
     let release = Release::install(&[]).await;
     let mut operator = release.working_operator().await;

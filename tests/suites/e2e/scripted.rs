@@ -1,4 +1,5 @@
-//! Tests a policy that is a single file. `kubectl create configmap --from-file=policy.js` and a label install it.
+//! Tests a policy that is a single file. To install the policy, the test creates a ConfigMap with `kubectl create
+//! configmap --from-file=policy.js`, and adds a label.
 
 use kaos_tests::harness::World;
 use serde_json::{Value, json};

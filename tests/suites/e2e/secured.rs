@@ -1,5 +1,6 @@
-//! The upgrade of a secured cluster of KAOS 0.8. Every object has a SecurityPolicy and a NetworkPolicy, and Agents call
-//! through the Gateway. This operator takes over these objects, and restarts no pod.
+//! Tests the upgrade of a secured cluster of KAOS 0.8, in which every object has a SecurityPolicy and a NetworkPolicy,
+//! and Agents send their requests through the Gateway. This operator must take over these objects, and must restart no
+//! pod.
 //!
 //! This module builds KAOS's SecurityPolicies and NetworkPolicies from a description of KAOS 0.8. The module
 //! `left_by_kaos` builds all other children.
@@ -30,12 +31,12 @@ const SAMPLES: [&str; 9] = [
     "12-accessgrant",
     "13-team",
 ];
-/// The issuer of users in `golden/today/values/secured.yaml`.
+/// The issuer of users' tokens, as in `golden/today/values/secured.yaml`.
 const USERS: &str = "http://keycloak.kaos-system.svc.cluster.local:8080/realms/kaos";
 const KINDS: [&str; 3] = ["HTTPRoute", "SecurityPolicy", "NetworkPolicy"];
 
-/// Returns KAOS's form of the rendered `child`, if `child` is a SecurityPolicy or a NetworkPolicy. Returns a child of
-/// another kind unchanged. `all` are the children of the same object.
+/// If the rendered `child` is a SecurityPolicy or a NetworkPolicy, returns it as KAOS's operator would write it.
+/// Returns a child of another kind unchanged. `all` are the children of the same object.
 pub(crate) fn described(child: &Value, all: &Value) -> Value {
     let mut described = child.clone();
     match text(&child["kind"]) {
@@ -45,8 +46,8 @@ pub(crate) fn described(child: &Value, all: &Value) -> Value {
             let from = |namespace: &str| json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}});
             let trusted = json!([from("envoy-gateway-system"), from(SYSTEM)]);
             let ports = json!([{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]);
-            // The pods may send requests to the operator's namespace, because it contains the issuer of users and the
-            // decision point.
+            // The pods may send requests to the operator's namespace, because the users' issuer and the decision point
+            // run there.
             let mut egress = vec![json!({"to": [from("kube-system")], "ports": ports}), json!({"to": trusted})];
             if name(child).starts_with("modelapi-") {
                 egress.push(json!({"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}]}));
@@ -76,7 +77,7 @@ fn gateway_policy(route: &str) -> Value {
     })
 }
 
-/// Returns the specs of the routes, SecurityPolicies and NetworkPolicies of a sample.
+/// Returns the specs of a sample's HTTPRoutes, SecurityPolicies and NetworkPolicies.
 async fn protection(left: &Left) -> BTreeMap<String, Value> {
     let mut all = BTreeMap::new();
     for kind in KINDS {

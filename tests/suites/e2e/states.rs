@@ -14,7 +14,7 @@ async fn a_user_of_one_namespace_finds_the_cause_and_sees_the_pods() {
     let (writer, llm) = (agent("writer", "llm", &json!({})), model_api("llm"));
     world.apply(&writer).await;
     world.until("it waits", "Agent/writer", |object| reason(object, "Resolved") == "NotFound").await;
-    // Like many users of a cluster, this user may only read the namespace.
+    // Like many users of a cluster, this user may only read one namespace.
     let kinds = ["agents", "modelapis", "mcpservers", "memorystores", "accessgrants", "authorizationpolicies"];
     let binding = |role: &str, of: &str| {
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",

@@ -27,8 +27,8 @@ pub(crate) const USER: &str = "system:serviceaccount:kaos-system:kaos-kaos-opera
 /// The time limit of a wait. The limit is long, because a machine that also compiles is slow.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// The installed chart. Dropping this value removes the objects that the test created. If the test did not change the
-/// release, the release stays for the next test with equal flags.
+/// The installed chart. Dropping this value removes the objects that the test created. The release itself stays for the
+/// next test with equal flags, if the test did not change the release.
 pub(crate) struct Release {
     pub(crate) cluster: &'static ControlPlane,
     client: Client,
@@ -54,8 +54,8 @@ impl Release {
     }
 
     /// Waits until the API server's admission accepts KAOS objects as owners. Admission learns about new
-    /// CustomResourceDefinitions some seconds later than the rest of the API server. Until then, it rejects owners of
-    /// the new kinds.
+    /// CustomResourceDefinitions some seconds later than the rest of the API server. Until then, admission rejects
+    /// owners of the new kinds.
     pub(crate) async fn until_owners_are_known(&self) {
         let world = self.over("prober");
         world.apply(&samples::namespace("prober")).await;
@@ -79,8 +79,8 @@ impl Release {
         world.until_true("admission accepts the kinds as owners", are_known).await;
     }
 
-    /// Asks the API server in a dry run to create a child of an object of this kind. Returns whether admission knows
-    /// the kind.
+    /// Asks the API server in a dry run to create a child of an object of this kind. Returns whether admission accepts
+    /// owners of this kind.
     async fn is_known_as_owner(&self, kind: &str) -> bool {
         let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "name": "a", "uid": "0",
             "blockOwnerDeletion": true});
@@ -122,8 +122,8 @@ impl Release {
         self.cluster.helm(&[&["uninstall", RELEASE], &flags[..]].concat())
     }
 
-    /// Deletes the definitions of KAOS's kinds, like a user who wants nothing to stay. Waits until the cluster no
-    /// longer serves the kinds.
+    /// Deletes the CustomResourceDefinitions of KAOS's kinds, like a user who wants to keep nothing. Waits until the
+    /// cluster no longer serves the kinds.
     pub(crate) async fn delete_definitions(&self) {
         let all = self.cluster.kubectl(&["get", "crd", "-o", "name"]).expect();
         let own: Vec<&str> = all.lines().filter(|name| name.ends_with(".kaos.tools")).collect();
@@ -165,7 +165,7 @@ impl Release {
     pub(crate) fn helm(&self, verb: &str, flags: &[&str]) -> Ran {
         self.is_changed();
         let command = [verb, RELEASE, CHART, "--namespace", SYSTEM, "--wait", "--timeout", "2m"];
-        // Without this flag and without values, `helm upgrade` reuses the values of the previous release.
+        // Always add this flag: `helm upgrade` without values would reuse the values of the previous release.
         let fresh: &[&str] = if verb == "upgrade" { &["--reset-values"] } else { &[] };
         self.cluster.helm(&[&command, fresh, flags].concat())
     }
@@ -178,7 +178,7 @@ impl Release {
     /// Creates a namespace for this test.
     pub(crate) async fn world(&self, namespace: &str) -> World {
         let world = self.over(namespace);
-        // Possibly an earlier namespace with this name is still terminating. Wait for its end: deleting a namespace
+        // An earlier namespace with this name may still be terminating. Wait until it is gone: deleting a namespace
         // also deletes new objects in the namespace.
         let stays = |object: &Value| object["metadata"]["deletionTimestamp"].is_null();
         world.until("the earlier namespace with this name is gone", &format!("Namespace/{namespace}"), stays).await;
@@ -198,7 +198,7 @@ impl Release {
         file.display().to_string()
     }
 
-    /// Packs an edition of the Widgets' policy. Returns the file's path.
+    /// Packs an edition of the Widgets' policy with `policy pack`. Returns the path of the output.
     pub(crate) fn packed_widgets(&self, edition: &str, flags: &[&str]) -> String {
         let component = self.cluster.folder().join("widgets.wasm");
         std::fs::write(&component, widgets::component(edition).unwrap()).unwrap();
@@ -223,7 +223,8 @@ impl Release {
         })
     }
 
-    /// Starts an operator with the arguments and the environment of its pod, and a new token of its ServiceAccount.
+    /// Starts an operator with the arguments and the environment of the chart's pod, and with a new token of the pod's
+    /// ServiceAccount.
     pub(crate) async fn operator(&self, flags: &[&str]) -> Process {
         let pod = self.pod().await;
         self.started.set(self.started.get() + 1);
@@ -287,7 +288,8 @@ impl Drop for Release {
                 .kubectl(&[&["delete", "namespace", "--ignore-not-found", "--wait=false"], &names[..]].concat());
         }
         if std::thread::panicking() || self.installed.borrow().is_none() {
-            // If the uninstall fails, the next test on this cluster tries again and reports the reason.
+            // Ignore an error: if the uninstall fails, the next test on this cluster tries again and reports the
+            // reason.
             self.uninstall();
         }
         let here = ["--namespace", SYSTEM, "--ignore-not-found"];

@@ -5,8 +5,8 @@ use serde_json::json;
 
 use crate::support::{Release, SYSTEM};
 
-/// Makes the release look like a release of KAOS. Such a release has no ConfigMap with a preset, and its Helm values
-/// name neither a preset nor images.
+/// Makes the release look like a release of KAOS: no ConfigMap contains a preset, and the Helm values name neither a
+/// preset nor images.
 pub(crate) async fn is_forgotten(release: &Release) {
     let system = release.over(SYSTEM);
     system.delete("ConfigMap/kaos-operator-compatibility").await;
@@ -14,13 +14,14 @@ pub(crate) async fn is_forgotten(release: &Release) {
     system.patch("ConfigMap/kaos-operator-config", &json!({"metadata": {"annotations": unrecorded}})).await;
 }
 
-/// Upgrades the release. The chart must record a time after the creation of every ModelAPI with a proxy, and keep this
-/// time in the next upgrade. The chart must also record the preset and the images, and keep both if the next upgrade
-/// does not name them.
+/// Upgrades the release twice. The chart must record the time of the first upgrade, which is after the creation of
+/// every ModelAPI with a proxy, and must keep this time in the second upgrade. The chart must also record the preset
+/// and the images, and keep both although the second upgrade does not name them.
 pub(crate) async fn is_recorded(release: &Release) {
     let system = release.over(SYSTEM);
     let time = async || text(&system.look("ConfigMap/kaos-operator-config").await["data"]["TAKEOVER_TIME"]).to_owned();
-    // The chart requires this value, because the upgrade does not delete the NetworkPolicies of KAOS's operator.
+    // The chart requires the value `security.acceptUnserved`, because the upgrade does not delete the NetworkPolicies
+    // of KAOS's operator.
     let accept = ["--set", "security.acceptUnserved={NetworkPolicy}", "--set", "gatewayAPI.enabled=true"];
     let pinned = ["--set", "compatibility=kaos-0.8", "--set", "defaultImages.mcpSlack=zencoderai/slack-mcp:latest"];
     release.helm("upgrade", &[&accept[..], &pinned].concat()).expect();

@@ -1,5 +1,5 @@
-//! Tests the upgrade from KAOS 0.8. This project's operator takes over the objects that KAOS's operator leaves, with the
-//! preset `kaos-0.8`.
+//! Tests the upgrade from KAOS 0.8. This operator, with the preset `kaos-0.8`, takes over the objects that KAOS's
+//! operator leaves.
 
 use kaos_policy::stamp::APPLIED_DIGEST;
 use kaos_tests::harness::condition;
@@ -39,9 +39,9 @@ const CLIENT: &str = "kaos.tools/oidc-client-finalizer";
 /// The kinds of children that the takeover must not replace.
 const DEAR: [&str; 5] = ["ServiceAccount", "PersistentVolumeClaim", "HTTPRoute", "SecurityPolicy", "NetworkPolicy"];
 
-/// Waits until all pods are ready.
+/// Waits until all pods are ready, and then records what the takeover must not replace.
 ///
-/// Then remembers the pods, and the UIDs of the objects that the takeover must not replace.
+/// Records the pods, and the UIDs of objects.
 pub(crate) async fn remember(left: &mut Left) {
     let names: Vec<&str> =
         left.children.iter().map(String::as_str).filter(|at| at.starts_with("Deployment/")).collect();
@@ -58,7 +58,7 @@ pub(crate) async fn remember(left: &mut Left) {
 
 /// Waits until this operator has taken over all children.
 ///
-/// Then waits until nothing changes, so that an unwanted rollout would have begun.
+/// Then waits until nothing changes any more, so that an unwanted rollout would already show.
 pub(crate) async fn until_taken_over(all: &[Left]) {
     for left in all {
         for child in &left.children {
@@ -140,7 +140,7 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     assert!(count("HTTPRoute/") > 30, "{} HTTPRoutes", count("HTTPRoute/"));
 
     takeover::is_forgotten(&release).await;
-    // `upgrade-check` reports the leftovers of KAOS's operator, and the only pod that the upgrade will replace.
+    // `upgrade-check` must report the leftovers of KAOS's operator, and the only pod that the upgrade will replace.
     let asked = release.cluster.operator(&release.cluster.kubeconfig(), &["upgrade-check", "-o", "json"]);
     let told: Value = serde_json::from_str(&asked.out).unwrap_or_else(|_| panic!("{}", asked.err));
     let findings = told["findings"].as_array().unwrap();
@@ -178,8 +178,8 @@ async fn objects_of_kaos_0_8_are_taken_over_without_restarting_a_pod() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 
-    // A user can delete the Agent with KAOS's finalizer for an OpenID client. Kubernetes then deletes the Agent's
-    // children, too.
+    // A user can delete an Agent even if it has KAOS's finalizer for an OpenID client. Kubernetes then deletes the
+    // Agent's children, too.
     let found = all.last().unwrap();
     found.world.delete("Agent/plain").await;
     for gone in ["Agent/plain", "Deployment/agent-plain", "ServiceAccount/kaos-agent-plain"] {

@@ -15,8 +15,8 @@ async fn a_child_that_the_api_server_refuses_is_reported_once_and_blocks_nothing
     let good = [model_api("llm"), agent("a", "llm", &json!({}))];
     world.apply_all(&good).await;
     until_ready(&world, &good).await;
-    // Change the Agent. The new plan lacks the Service. Applying the new plan fails, because the pod has an unknown
-    // field.
+    // Change the Agent. The new plan has no Service, and the API server rejects the new plan, because the pod has an
+    // unknown field.
     let bad = json!({"agentNetwork": {"expose": false}, "container": {"securityContext": {"runAsUsr": 1}}});
     world.apply(&agent("a", "llm", &bad)).await;
     let told = world
@@ -49,7 +49,8 @@ async fn an_object_in_deletion_gets_no_children_and_a_deleted_object_is_no_error
     world.apply(&held).await;
     until_ready(&world, &[held]).await;
     release.cluster.kubectl(&["delete", "modelapi", "held", "-n", "going", "--wait=false"]).expect();
-    // Watch events arrive in order: when the next object is ready, the operator has also seen the deletion.
+    // Wait for another object: watch events arrive in order, so when this object is ready, the operator has also seen
+    // the deletion.
     let later = model_api("later");
     world.apply(&later).await;
     until_ready(&world, &[later]).await;

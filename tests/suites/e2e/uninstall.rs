@@ -20,7 +20,8 @@ fn everything(release: &Release, namespaced: bool) -> BTreeSet<String> {
         let types: Vec<&str> = types.lines().filter(|of| !passing.contains(of)).collect();
         release.cluster.kubectl(&["get", &types.join(","), "-n", SYSTEM, "-o", "name"])
     };
-    // A type can disappear between the request for the types and the request for the objects.
+    // Try again after an error: a type can disappear after kubectl has asked for the types and before it asks for the
+    // objects.
     let got = std::iter::repeat_with(get).take(10).find(|got| got.ok).unwrap();
     let of_all = ["configmap/kube-root-ca.crt", "serviceaccount/default"];
     got.out.lines().filter(|name| !of_all.contains(name)).map(str::to_owned).collect()
@@ -44,13 +45,13 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     let objects = [model_api("llm"), agent("a", "llm", &json!({}))];
     world.apply_all(&objects).await;
     let operator = release.working_operator().await;
-    // A user applied these settings, and then deleted them.
+    // Apply a package of settings, and delete the package again, as a user does.
     system.apply(&shipped::package("brief", None, "{name: agent, settings: {logLevel: DEBUG}}").unwrap()).await;
     until_active(&release, "brief").await;
     system.delete("ConfigMap/brief").await;
     until_state(&release, "brief", "Superseded").await;
     until_ready(&world, &objects).await;
-    // This edition of the Widgets' policy adds a finalizer to Widgets.
+    // Install an edition of the Widgets' policy that adds a finalizer to Widgets.
     let file = release.packed_widgets("1 holds", &[]);
     world.apply(&widgets::definition()).await;
     release.apply(&file);
@@ -81,8 +82,8 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     assert_eq!(finalizers(&world.look("Agent/a").await), ["example.com/foreign"]);
     world.patch("Agent/a", &json!({"metadata": {"finalizers": null}})).await;
 
-    // Delete the policy's ConfigMap, because an uninstall would leave it. The revisions of active policies, and the
-    // ConfigMaps with their bytes, also stay after the uninstall.
+    // Delete the policy's ConfigMap like a user, because an uninstall does not delete it. An uninstall also leaves the
+    // revisions of active policies, and the ConfigMaps with their bytes.
     release.cluster.kubectl(&["delete", "-f", &file]).expect();
     release.is_changed();
     release.cluster.helm(&["uninstall", RELEASE, "-n", SYSTEM, "--wait"]).expect();
@@ -92,7 +93,7 @@ async fn an_uninstall_leaves_no_object_behind_and_none_stuck() {
     until_left(&release, &here, known).await;
     release.cluster.kubectl(&["delete", "policyrevisions", "--all", "-n", SYSTEM]).expect();
     until_left(&release, &here, [lease]).await;
-    // Workloads keep running without the operator, and end when users delete their objects.
+    // Without the operator, workloads keep running until users delete the objects that own them.
     assert_eq!(world.look("Deployment/agent-a").await["status"]["readyReplicas"], 1);
     release.cluster.kubectl(&["delete", "agent,modelapi", "--all", "-n", "left", "--timeout=60s"]).expect();
     world.until_gone("Deployment/agent-a").await;

@@ -90,7 +90,7 @@ async fn put(world: &World, case: &Case) -> Vec<String> {
             reference["uid"] = json!(uid(&world.look(&owner).await));
         }
         child.as_object_mut().unwrap().remove("status");
-        // The recording masks fields that the API server allocates.
+        // Remove fields with values that the API server allocates, because the recording masks these values.
         for field in ["clusterIP", "clusterIPs"] {
             child["spec"].as_object_mut().map(|spec| spec.remove(field));
         }
@@ -157,7 +157,7 @@ async fn objects_of_the_go_operator_are_taken_over_without_restarting_a_pod() {
             }
         }
     }
-    // Wait until nothing changes, so that an unwanted rollout would have begun.
+    // Wait until nothing changes any more, so that an unwanted rollout would already show.
     left.last().unwrap().1.quiet().await;
     for ((case, world, made), before) in left.iter().zip(&before) {
         let sets = world.list("ReplicaSet").await;
@@ -199,7 +199,7 @@ async fn the_guides_preview_shows_the_differences() {
         let made = put(&world, &case).await;
         until_it_runs(&world, &case, &made).await;
     }
-    // Wait until nothing writes any more: a status write during the comparison would look like a difference.
+    // Wait until no client writes any more: a status write during the comparison would look like a difference.
     world.quiet().await;
     let folder = release.cluster.folder().join("beforehand");
     std::fs::create_dir_all(&folder).unwrap();
@@ -225,7 +225,7 @@ async fn the_guides_preview_shows_the_differences() {
     assert_eq!(changed.len(), 1, "{printed:?}");
     assert!(changed[0].ends_with("image: registry.example/litellm:other"), "{changed:?}");
 
-    // The operator makes the changes that the guide's commands showed.
+    // The operator must make the changes that the guide's commands showed before.
     let _operator = release.working_operator().await;
     until_image(&world, "Deployment/modelapi-m", "registry.example/litellm:other").await;
     for name in ["MCPServer/t", "ModelAPI/m"] {
@@ -252,9 +252,9 @@ async fn while_the_go_operator_holds_the_lease_nothing_is_written() {
     until_ready(&world, &[model_api("llm")]).await;
 }
 
-/// Writes the parts of the KAOS chart that matter for an upgrade: the Deployment with its selector, the environment,
-/// the account, and the CustomResourceDefinitions. Helm installs these CustomResourceDefinitions, but never updates or
-/// deletes them.
+/// Writes a chart with those parts of the KAOS chart that matter for an upgrade: the Deployment with its selector, the
+/// environment, the ServiceAccount, and the CustomResourceDefinitions. Helm installs these CustomResourceDefinitions,
+/// but never updates or deletes them.
 fn chart_of_kaos(folder: &Path) -> String {
     let chart = folder.join("kaos-operator");
     std::fs::create_dir_all(chart.join("templates")).unwrap();
@@ -299,8 +299,8 @@ async fn a_release_of_the_kaos_chart_is_upgraded_in_place_and_rolled_back() {
     assert_eq!(command().await, json!(["/manager"]));
     helm(&["upgrade", RELEASE, CHART, "--take-ownership", "--reuse-values"]).expect();
     assert_eq!(command().await, Value::Null);
-    // The preset and the images of the first upgrade stay until a user's values choose others, whatever Helm's flags
-    // for reusing and resetting values are.
+    // Helm's flags for reusing and resetting values do not matter: the preset and the images of the first upgrade stay
+    // until a user's values choose others.
     let kept = async |flags: &[&str]| {
         helm(&[&["upgrade", RELEASE, CHART], flags].concat()).expect();
         let config = release.over(SYSTEM).look("ConfigMap/kaos-operator-config").await;

@@ -24,14 +24,14 @@ const MODES: [(&str, &str); 13] = [
     ("counts calls of translate", "answers differently"),
     ("trap in translate", "trapped"),
 ];
-/// The maximum of the additional memory: what the check of a hostile component needs beyond the check of a normal
-/// policy. This number is the sum of 32 MiB for a sandbox, 8 MiB for an answer, and a margin.
+/// The maximum of the additional memory that the check of a hostile component needs, compared with the check of a
+/// normal policy. This number is the sum of 32 MiB for a sandbox, 8 MiB for an answer, and a margin.
 const MORE: u64 = 56 << 20;
 /// The maximum processor time of a check. On a slow machine, a component that uses up the fuel of each sample takes
 /// half of this time.
 const LONG: Duration = Duration::from_secs(30);
 
-/// The result of a check, and its costs.
+/// The output of a check, and the costs of the check.
 struct Cost {
     said: String,
     memory: u64,

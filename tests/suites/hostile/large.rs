@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{NATIVE, SANDBOXED, one_of_each_kind};
 
-/// The size in bytes of the text, list or map that a test puts into an object. For the whole object, an API server
-/// accepts only a little more.
+/// The size in bytes of the text, list or map that a test puts into an object. The largest object that an API server
+/// accepts is only a little larger.
 const MUCH: usize = 1_000_000;
 
 fn everywhere() -> impl Iterator<Item = &'static Subject> {
@@ -27,7 +27,7 @@ fn variables(count: usize) -> Value {
     (0..count).map(|n| json!({"name": format!("V{n}"), "value": "v"})).collect()
 }
 
-/// Asserts that the only violation is at `path`, and that its message states the limit.
+/// Asserts that the only violation is at `path`, and that the violation's message contains `limit`.
 fn assert_refused(subject: &Subject, object: &Value, path: &str, limit: &str) {
     let refused = subject.refusal(object);
     let told: Vec<_> = refused.iter().map(|it| (it.path.as_str(), it.message.contains(limit))).collect();
@@ -153,8 +153,8 @@ fn every_list_and_every_object_of_a_megabyte_is_answered() {
     let mut failed = Vec::new();
     for subject in one_of_each_kind(&SANDBOXED) {
         for path in subject.lists_and_objects() {
-            // Try two values of the largest size that an API server accepts: one without a limit for the number of
-            // entries, and one with at most 9,900 entries. If the entries are large, both values are the same.
+            // Try two values of the size `MUCH`: one with any number of entries, and one with at most 9,900 entries. If
+            // the entries are large, both values are the same.
             let grow = |entries| (entries, grown(subject.at(&path), MUCH, entries));
             let mut values = Vec::from([usize::MAX, 9_900].map(grow));
             values.dedup_by(|one, other| one.1 == other.1);

@@ -1,6 +1,6 @@
-//! The policies answer every object, whatever it contains. The answer is a plan that passes the guard and fits
-//! Kubernetes' types, or a refusal that names a path. The tests ask native policies about many objects, and policies in
-//! a sandbox about some.
+//! Tests that the policies answer every object, whatever it contains. The answer must be a plan that passes the guard
+//! and fits Kubernetes' types, or a refusal that names a path. The tests ask native policies about many objects, and
+//! policies in a sandbox about fewer objects.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../../../guest-policies/sdk/tests/support/anything.rs"]
@@ -92,7 +92,7 @@ fn values_that_no_pod_can_have_are_refused_at_the_users_field() {
         ("/spec/container/args", json!("--fast"), "spec.container.args"),
         ("/spec/container/command/0", json!(1), "spec.container.command[0]"),
     ];
-    // AccessGrants and AuthorizationPolicies have no pods.
+    // Leave out AccessGrants and AuthorizationPolicies, because they have no pods.
     let is_without = |kind: &Value| kind == "AccessGrant" || kind == "AuthorizationPolicy";
     for subject in NATIVE.iter().filter(|subject| !is_without(&subject.object["kind"])) {
         // A MemoryStore has no `podSpec`.

@@ -1,6 +1,6 @@
-//! The CustomResourceDefinitions accept any content in some fields, the open fields. A policy must not silently drop an
-//! unknown field inside of an open field. Instead, the policy passes the unknown field to the API server, refuses the
-//! object, or writes a note.
+//! Tests unknown fields inside of open fields. An open field is a field for which the CustomResourceDefinition accepts
+//! any content. A policy must not silently drop an unknown field: it must pass the field to the API server, refuse the
+//! object, or write a note.
 
 use kaos_crds::manifests;
 use kaos_policy::render::Verdict;
@@ -41,10 +41,10 @@ fn open(schema: &Value, pointer: &str) -> Vec<String> {
     below.chain(schema.get("items").into_iter().flat_map(|items| open(items, &format!("{pointer}/0")))).collect()
 }
 
-/// Returns whether the answer mentions the unknown field.
+/// Returns whether the policy's answer contains the unknown field.
 fn is_seen(subject: &Subject, pointer: &str) -> bool {
     let mut object = subject.object.clone();
-    // Remove the newer field `resources`, because the deprecated field of the same name has no effect while it is set.
+    // Remove `spec.container.resources`: while this field is set, the deprecated field `resources` has no effect.
     if let Some(newer) = object["spec"]["container"].as_object_mut().filter(|_| pointer.contains("/resources")) {
         newer.remove("resources");
     }
@@ -59,7 +59,7 @@ fn is_seen(subject: &Subject, pointer: &str) -> bool {
     }
 }
 
-/// Puts the unknown field into `object` at `pointer`. Creates missing objects and lists on the path.
+/// Puts the unknown field into `object` at `pointer`. Creates missing objects and lists on the way.
 fn put(object: &mut Value, pointer: &str) {
     let mut here = object;
     for step in pointer.split('/').skip(1) {

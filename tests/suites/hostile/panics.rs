@@ -1,4 +1,4 @@
-//! If a policy panics, the error shows the panic's message and source location, even for a release build.
+//! Tests that the error shows the message and the source location of a policy's panic, even for a release build.
 
 use std::io::Write as _;
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! Tests overlays that change plans: the registries of images, the placement of pods, and sidecars. If a user removes
-//! an overlay, the plan of the policy below it applies again.
+//! an overlay, the plan of the policy below the overlay applies again.
 
 use kaos_tests::guests;
 use kaos_tests::harness::kinds::Kind;
@@ -87,8 +87,8 @@ fn a_script_can_be_an_overlay() {
         let moved = |live: &Value| images(live).iter().all(|image| image.starts_with("mirror.test:5000/hub/"));
         world.until("its images come from the mirror", AGENT, moved).await;
         assert_eq!(until_state(world, "mirror", "Active").await["status"]["policy"], "mirror");
-        // Edit the script so that it never ends. The gate refuses this version with a message that names the line, and
-        // the version before it keeps serving.
+        // Edit the script so that it never ends. The gate must refuse the new version with a message that names the
+        // line, and the previous version must keep serving.
         let endless = script.replace("  return below;", "  while (below) {}");
         world.apply(&with(&endless, "mirror.test:5000/hub")).await;
         let refused = until_state(world, "mirror", "Refused").await;
@@ -140,7 +140,7 @@ fn an_overlay_adds_a_sidecar_with_a_child_of_its_own() {
         assert_eq!(added["env"], json!([{"name": "TARGET", "value": "http://logs:1"}]), "{added}");
         let config = world.until("its file is there", "ConfigMap/a-forwarder", |live| !live.is_null()).await;
         assert_eq!(controller(&config)["name"], "a");
-        // The operator restores a child that the overlay added, like every other child.
+        // Delete a child that the overlay added. The operator must create it again, like every other child.
         world.delete("ConfigMap/a-forwarder").await;
         world.until("its file is there again", "ConfigMap/a-forwarder", |live| !live.is_null()).await;
         world.restart().await;

@@ -15,7 +15,8 @@ use crate::support::{
 
 const PIECES: usize = 3;
 
-/// Returns a package with its component split into chunks. Returns the chunks, and then the index.
+/// Splits the component of a package into chunks. Returns the ConfigMaps of the chunks, and the package's ConfigMap,
+/// which lists them (the index).
 fn in_pieces(name: &str, edition: &str) -> (Vec<Value>, Value) {
     let mut index = package(name, edition, "");
     let zipped = index["binaryData"]["policy.wasm.gz"].as_str().unwrap();
@@ -55,8 +56,8 @@ fn chunks_may_come_in_any_order_and_the_swap_waits_for_the_last() {
         until_edition(world, "ConfigMap/w", "1").await;
         until_state(world, "widgets", "Active").await;
 
-        // Apply the ConfigMaps of another edition, beginning with the index. The operator must not combine chunks of
-        // two editions.
+        // Apply the ConfigMaps of another edition, first the index and then the chunks. The operator must not combine
+        // chunks of two editions.
         let (pieces, index) = in_pieces("widgets", "2");
         world.apply(&index).await;
         until_incomplete(world, "widgets", "sha256").await;

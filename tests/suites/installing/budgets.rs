@@ -1,6 +1,6 @@
 //! Tests budgets: the fuel and the passes that the objects of a kind in a namespace may use each minute.
 //!
-//! If a budget is used up, these objects wait for their turns.
+//! If a budget is used up, the objects of this kind in this namespace wait for their turns.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn limited(tune: fn(&mut Options)) -> Scenario {
     scenario().installing(true).tuned(tune)
 }
 
-/// Returns how many Widgets of the namespace `greedy` have a current status.
+/// Returns the number of Widgets in the namespace `greedy` whose status shows their current generation.
 async fn observed(world: &World) -> usize {
     let all = world.list_in(Kind::named("Widget"), "greedy").await;
     all.iter().filter(|widget| widget["status"]["observedGeneration"] == widget["metadata"]["generation"]).count()
@@ -48,7 +48,7 @@ fn objects_wait_if_the_budget_is_used_up_and_the_revision_says_so() {
         let is_used_up = async || over_budget(world, "own").await == [json!(["greedy"])];
         world.until_true("the budget is used up", is_used_up).await;
         assert!(observed(world).await < MANY, "the namespace has no work left, so the test proves nothing");
-        // Other namespaces do not wait.
+        // Objects in other namespaces do not wait.
         world.apply(&widget("calm", &json!({}))).await;
         until_edition(world, "ConfigMap/calm", "1").await;
         assert_eq!(over_budget(world, "widgets").await, [Value::Null]);

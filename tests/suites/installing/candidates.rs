@@ -1,4 +1,5 @@
-//! Candidates for the Agents' policy. Each edition has a number, and is either good or broken in some way.
+//! Builds candidates for the Agents' policy. An edition is a version of this policy: it has a number, and is either
+//! good or broken in some way.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -35,11 +36,12 @@ pub(crate) enum Fate {
 pub(crate) struct Candidate {
     pub(crate) config_map: Value,
     pub(crate) fate: Fate,
-    /// The digest of the candidate's component, which is also in the status of the objects that it serves.
+    /// The digest of the candidate's component. If the candidate serves an object, the object's status contains this
+    /// digest.
     pub(crate) digest: String,
 }
 
-/// A function that builds the edition with this number as a broken candidate.
+/// A function that builds a broken candidate with the given number of the edition.
 type Break = fn(u32) -> Candidate;
 
 /// The functions that build the broken candidates.
@@ -94,7 +96,7 @@ fn misbehaving(mode: &str, reason: &'static str) -> Candidate {
 
 /// Returns a candidate that the gate refuses for `reason`.
 ///
-/// It is a good edition, but with other bytes as its component. The digest in `policy.yaml` does not match these bytes.
+/// Replaces the component of a good edition by other bytes. The digest in `policy.yaml` does not match these bytes.
 fn bytes(edition: u32, reason: &'static str, exchange: impl Fn(&[u8]) -> Vec<u8>) -> Candidate {
     let Candidate { mut config_map, .. } = good(edition);
     let component = exchange(&own(edition).0);

@@ -1,4 +1,5 @@
-//! Tests finalizers that come from settings. The settings change, or a user deletes the object while no operator runs.
+//! Tests finalizers that come from settings, also if the settings change, or if a user deletes the object while no
+//! operator runs.
 
 use kaos_tests::harness::read::finalizers;
 use kaos_tests::harness::requests::Sort;

@@ -25,7 +25,7 @@ const THIRD: &str = "registry.example/agent:3";
 
 /// Returns the ConfigMap `kaos-operator-config` with an image for Agents.
 ///
-/// If `fits` is false, another setting in it is invalid.
+/// If `fits` is false, the ConfigMap also contains an invalid setting.
 fn says(image: &str, fits: bool) -> Value {
     let telemetry = if fits { "false" } else { "maybe" };
     own_config_of(&json!({"DEFAULT_AGENT_IMAGE": image, "DEFAULT_TELEMETRY_ENABLED": telemetry}))
@@ -35,7 +35,7 @@ async fn until_kept(world: &World, variable: &str, value: &str) {
     world.until(&format!("{value} is kept"), KEPT, |kept| kept["data"][variable] == value).await;
 }
 
-/// Waits until the Agent `a` runs an image.
+/// Waits until the Deployment of the Agent `a` has this image.
 async fn until_agent_runs(world: &World, image: &str) {
     let runs = |it: &Value| it["spec"]["template"]["spec"]["containers"][0]["image"] == image;
     world.until(&format!("the Agent runs {image}"), "Deployment/agent-a", runs).await;

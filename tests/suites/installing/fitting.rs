@@ -1,5 +1,5 @@
-//! Tests new versions of a policy that do not accept the active settings. If a user installs a new version, and
-//! settings that only the new version accepts, both become active together.
+//! Tests new versions of a policy that do not accept the active settings. If a user installs a new version, and also
+//! settings that only the new version accepts, the version and the settings become active together.
 
 use kaos_tests::harness::{Scenario, World, play};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
 //! Tests packages that the operator holds: until no other package has the place that they claim, or until a person
-//! approves them. Also tests the change back to an earlier edition of a package.
+//! approves them. Also tests packages that a user changes back to an earlier edition.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,8 @@ use crate::support::{
     states, until_edition, until_state, widget,
 };
 
-/// Waits until a revision of the package is held, but not because another package has its place. Returns the revision.
+/// Waits until the operator holds a revision of the package for another reason than a taken place. Returns the
+/// revision.
 async fn until_held_by_limits(world: &World, source: &str) -> Value {
     let is_held =
         |revision: &Value| revision["status"]["state"] == "Held" && revision["status"]["reason"] != "PlaceTaken";

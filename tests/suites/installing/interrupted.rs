@@ -1,4 +1,5 @@
-//! Tests an operator that ends while it checks a package: once by chance, or repeatedly because of the package.
+//! Tests an operator that ends while it checks a package. It ends only once by chance, or again and again because of
+//! the package.
 
 use std::time::Duration;
 

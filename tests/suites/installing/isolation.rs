@@ -1,5 +1,5 @@
-//! Tests that a namespace's own policy does not slow down passes in other namespaces. The guard prevents such a policy
-//! from changing objects of other namespaces, and other tests show that.
+//! Tests that a namespace's own policy does not slow down passes in other namespaces. The guard also prevents such a
+//! policy from changing objects of other namespaces, but other tests check this.
 
 use std::time::Duration;
 

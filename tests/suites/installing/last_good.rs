@@ -1,6 +1,6 @@
 //! Tests a policy that fails on its objects.
 //!
-//! The operator puts the policy into quarantine, and its predecessor serves again.
+//! The operator puts such a policy into quarantine, and the policy's predecessor serves again.
 
 use kaos_cluster::faults::Failure;
 use kaos_policy::cut::STATUS;
@@ -14,7 +14,7 @@ use crate::support::{
     states, until_edition, until_state, widget, widget_in,
 };
 
-/// Creates Widgets of the first edition in two namespaces. Every third Widget is fragile.
+/// Creates Widgets in two namespaces, and waits until the first edition serves them. Every third Widget is fragile.
 pub(crate) async fn widgets(world: &World) -> Vec<String> {
     define(world).await;
     world.apply(&namespace("other")).await;
@@ -274,7 +274,7 @@ fn children_of_a_quarantined_revision_alone_are_deleted() {
     });
 }
 
-/// Returns a rule for faults that hits the operator's writes of the status of revisions.
+/// Returns a fault that affects the operator's writes of the status of revisions.
 fn writes_of_states() -> Fault {
     Fault::on(&["patch"]).of("policyrevisions").under("status")
 }

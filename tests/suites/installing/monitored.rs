@@ -22,7 +22,7 @@ const ALERTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/helm/kaos-o
 
 /// A metric whose labels name requests and their results.
 ///
-/// The test skips it, because its counters appear only with the first such request.
+/// The test skips this metric, because each of its counters appears only with the first request that has these labels.
 const OPEN: &str = "kaos_operator_api_calls_total";
 
 /// Returns the counters to which an alert applies `rate` or `increase`, except [`OPEN`].
@@ -123,8 +123,8 @@ fn metrics_omit_revisions_that_can_no_longer_answer() {
             world.apply(&package_in("test", "own", &edition.to_string(), "")).await;
             until_edition(world, "ConfigMap/w", &edition.to_string()).await;
         }
-        // The metrics may contain four versions of the policy: the active version, its two predecessors, and one more.
-        // A pass that began before the last swap could still use this version.
+        // The metrics may contain four versions of the policy: the active version, its two predecessors, and a fourth
+        // version. A pass that began before the last swap could still use this fourth version.
         let old = ["1.0.0", "2.0.0", "3.0.0"];
         let no_more = async || versions(world).iter().all(|version| !old.contains(&version.as_str()));
         world.until_true("the metrics omit the old versions", no_more).await;

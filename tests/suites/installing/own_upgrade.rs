@@ -14,9 +14,9 @@ use crate::support::{
     approve, define, restart_writes_nothing, revisions, scenario, states, until_edition, until_state, widget,
 };
 
-/// The source that the revisions of the Widgets' default policy name.
+/// The source in the revisions of the Widgets' default policy.
 pub(crate) const WIDGETS: &str = "default:widget.test.example.com";
-/// The source that the revisions of the MCPServers' default policy name.
+/// The source in the revisions of the MCPServers' default policy.
 const MCP_SERVERS: &str = "default:mcpserver.kaos.tools";
 
 /// Returns an edition of the Widgets' policy as a default policy.
@@ -24,7 +24,7 @@ pub(crate) fn edition(edition: &str) -> DefaultPolicy {
     default_policy(&component(edition).unwrap(), "{}").unwrap()
 }
 
-/// Returns the policy of MCPServers with this log level, which changes all pods.
+/// Returns the default policy of MCPServers with this log level. Another log level changes all pods.
 fn level(level: &str) -> DefaultPolicy {
     mcp_servers_with_level(level).unwrap()
 }
@@ -112,7 +112,7 @@ fn a_default_policy_that_replaces_pods_serves_in_steps_and_arrives() {
         assert!(is_true(&moving, "Reconciling"), "{moving:#}");
         assert_eq!(with_level(world, "ERROR").await.len(), SERVERS - 1);
         until_state(world, MCP_SERVERS, "Yielding").await;
-        // After a restart, the same version of the operator continues the rollout: it does not begin again with another
+        // Restart the same version of the operator. It must continue the rollout, and not begin again with another
         // object.
         world.restart().await;
         until_moved(world, "DEBUG", 3).await;
@@ -144,7 +144,7 @@ fn a_default_policy_whose_pods_fail_returns_and_stays_aside_after_a_restart() {
         world.quiet().await;
         restart_writes_nothing(world).await;
         assert_eq!(with_level(world, "ERROR").await.len(), SERVERS);
-        // The quarantine does not apply to the default policy of a third version.
+        // The quarantine must not apply to the default policy of a third version of the operator.
         upgrade(world, &level("WARNING"), DefaultsRollout::Now).await;
         until_moved(world, "WARNING", SERVERS).await;
     });

@@ -26,7 +26,7 @@ async fn three_widgets(world: &World) {
 }
 
 /// Waits until the operator reaches the planned write, ends it there, and starts another operator. Returns false if the
-/// operator sent too few writes to reach it.
+/// operator sent too few writes to reach the planned write.
 async fn crash_and_start(world: &World) -> bool {
     let reached = tokio::time::timeout(Duration::from_mins(3), world.crash_point.reached()).await.is_ok();
     world.crash_point.clear();
@@ -46,9 +46,10 @@ async fn ends_with(world: &World, all: &[&str], edition: &str) {
     world.until_true("one default policy is recorded as active", settled).await;
 }
 
-/// Plays a story twice for each write of the operator.
+/// Runs a story (the code of a test) twice for each write of the operator.
 ///
-/// The operator crashes once before the write takes effect, and once after it.
+/// In the first run, the operator crashes before the write takes effect, and in the second run after the write has
+/// taken effect.
 fn at_each_write(story: &impl AsyncFn(&World, (u32, bool)) -> bool) {
     let reached = Cell::new(true);
     for crash in (0..).flat_map(|writes| [(writes, false), (writes, true)]).take_while(|_| reached.get()) {

@@ -117,7 +117,7 @@ fn objects_outside_of_every_scope_report_no_policy_also_after_a_restart() {
     });
 }
 
-/// Replaces a package by a package of another name, with the second edition.
+/// Replaces a package by a package of another name that contains the second edition.
 ///
 /// The second edition fails on the Widget that the first edition serves, and goes into quarantine.
 async fn renamed_is_put_aside(world: &World) {

@@ -47,8 +47,8 @@ fn the_clusters_policy_is_the_fallback_of_a_namespaces_policy() {
     });
 }
 
-/// Installs the first edition for all objects, and another edition only for objects that pin it. Returns the revision
-/// to pin.
+/// Installs the first edition for all objects, and another edition only for objects that pin this edition. Returns the
+/// revision that an object can pin.
 async fn next_can_be_chosen(world: &World, edition: &str) -> Value {
     define(world).await;
     world.apply(&package("widgets", "1", "")).await;
@@ -169,7 +169,8 @@ fn an_older_config_map_filled_later_does_not_displace_the_active_policy() {
                 until_state(world, "newer", "Active").await;
                 assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "restarted: {restarts}");
             }
-            // A new edition of the active package keeps the place, so the package `older` still waits.
+            // Install a new edition of the active package. The package keeps its place, so the package `older` still
+            // waits.
             world.apply(&package("newer", "3", "")).await;
             until_edition(world, "ConfigMap/w", "3").await;
             world.delete("kaos-system:ConfigMap/newer").await;
@@ -178,8 +179,9 @@ fn an_older_config_map_filled_later_does_not_displace_the_active_policy() {
     }
 }
 
-/// Installs the first edition for the cluster, and a second edition in the namespace `test`, where it serves. Creates
-/// another Widget in the namespace `other`.
+/// Installs the first edition for the cluster, and the edition `second` for the namespace `test`. Creates a Widget in
+/// this namespace and a Widget in the namespace `other`. Waits until the edition `second` serves the first of these
+/// Widgets.
 async fn tenant_has_its_own(world: &World, second: &str) {
     define(world).await;
     world.apply(&namespace("other")).await;

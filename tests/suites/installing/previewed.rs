@@ -1,6 +1,7 @@
 //! Tests previews.
 //!
-//! Before a package serves, the operator computes its effect, and holds the package if the effect exceeds a limit.
+//! Before a package serves, the operator computes the package's effect, and holds the package if the effect exceeds a
+//! limit.
 
 use std::time::Duration;
 
@@ -18,8 +19,8 @@ use crate::support::{
 
 const NONE_REFUSED: &str = "rollout: {gate: {noneRefused: true}}";
 
-/// Installs a candidate that renames a key of every Widget's ConfigMap, and refuses four of the twelve Widgets. Returns
-/// the ConfigMaps and the held revision.
+/// Installs a candidate that renames a key in every Widget's ConfigMap, and refuses four of the twelve Widgets. Returns
+/// the keys of these ConfigMaps, and the held revision.
 async fn held(world: &World) -> (Vec<String>, Value) {
     let all = widgets(world).await;
     world.forget_requests();

@@ -15,8 +15,8 @@ use crate::support::{
 
 const BOTH: [&str; 2] = ["Reconciling", "Stalled"];
 
-/// Asserts that of the conditions in `BOTH`, a revision has only the condition `of`. If `of` is `None`, the revision
-/// must have neither of them.
+/// Asserts that a revision has the condition `of`, and no other condition of the list `BOTH`. If `of` is `None`, the
+/// revision must have no condition of this list.
 fn has_only(of: Option<&str>, revision: &Value) {
     for one in BOTH {
         assert_eq!(is_true(revision, one), of == Some(one), "{one}: {revision:#}");
@@ -77,7 +77,7 @@ fn a_new_revision_is_not_observed_before_its_first_status_and_then_reconciling()
     });
 }
 
-/// Removes from the revision's status the fields that an earlier version of the operator did not write.
+/// Removes those fields from the revision's status that an earlier version of the operator did not write.
 async fn as_before(world: &World, revision: &Value) {
     world.patch_status(&at(revision), &json!({"observedGeneration": null, "conditions": null})).await;
 }

@@ -87,7 +87,8 @@ fn a_quarantine_survives_an_edit_that_restores_the_package() {
     });
 }
 
-/// Returns this edition as if from another build: the component has an additional section without an effect.
+/// Returns the component of this edition as another build would produce it: with an additional section that has no
+/// effect.
 fn rebuilt(edition: &str) -> Vec<u8> {
     let mut bytes = component(edition).unwrap();
     let section = b"build:2";
@@ -118,7 +119,7 @@ fn a_rebuild_of_a_quarantined_policy_waits_for_a_person_and_the_last_good_one_se
         for config_map in &all {
             until_edition(world, config_map, "1").await;
         }
-        // If a user applies the first build again, its revision is still in quarantine.
+        // Apply the first build again. Its revision must still be in quarantine.
         world.apply(&package("widgets", "2 traps", "")).await;
         world.quiet().await;
         let again = world.look(&format!("kaos-system:PolicyRevision/{}", name(&first))).await;

@@ -1,5 +1,5 @@
-//! Tests a policy that refuses an object that its predecessor accepted. The refusal is a valid answer, except if
-//! `policy.yaml` makes it count as a failure.
+//! Tests a policy that refuses an object that its predecessor accepted. The refusal is a valid answer, unless
+//! `policy.yaml` says that refusals count as failures.
 
 use kaos_tests::harness::{condition, play};
 use serde_json::json;

@@ -92,8 +92,8 @@ fn a_package_lists_its_missing_rights_and_waits_for_them() {
         let message = revision["status"]["message"].as_str().unwrap();
         assert!(message.contains("widgets.test.example.com"), "{message}");
         assert!(message.contains("the ClusterRole that `kaos-operator policy pack` prints"), "{message}");
-        // The chart is not installed, so no other ClusterRole includes the rights of this ClusterRole by aggregation.
-        // The message contains the command that creates the missing binding.
+        // The chart is not installed, so no aggregated ClusterRole adds this ClusterRole to the operator's rights. The
+        // message must contain the command that creates the missing binding.
         let role = "kaos-policy-widget";
         let command = format!(
             "kubectl create clusterrolebinding {role} --clusterrole={role} --serviceaccount=kaos-system:NAME`, \
@@ -215,7 +215,7 @@ fn a_claim_that_reads_kinds_outside_of_the_operators_flags_is_refused() {
         let why = "grants.reads: Secret is not allowed: the operator's --grantable-reads allows only ConfigMap";
         until_not_granted(world, why).await;
         assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "the older revision keeps serving");
-        // The flags do not restrict the default policies: they still emit and read their types.
+        // The flags must not restrict the default policies, which still emit and read their types.
         world.apply(&samples::model_api("llm")).await;
         world.until_ready("ModelAPI/llm").await;
     });
@@ -233,7 +233,7 @@ fn a_policy_of_a_namespace_reads_kinds_of_kubernetes_only_if_the_owner_lists_the
         tenant(world).await;
         until_not_granted(world, "claims[0].reads: StatefulSet.apps: ").await;
         assert!(world.look("ConfigMap/w").await.is_null(), "the refused package does not serve");
-        // A package in the operator's own namespace needs no such flag, so its policy can read StatefulSets.
+        // The flags must not restrict a package in the operator's own namespace: its policy can read StatefulSets.
         world.apply(&package("cluster", "2 reads statefulsets", "")).await;
         until_edition(world, "ConfigMap/w", "2").await;
     });

@@ -1,6 +1,7 @@
 //! Tests packages with a script.
 //!
-//! A ConfigMap with only the key `policy.js` is a package, and an edit of the script takes effect without a build.
+//! A ConfigMap with only the key `policy.js` is a package. If a user edits the script, the change takes effect without
+//! a build.
 
 use kaos_tests::harness::{World, kinds::Kind, play};
 use serde_json::{Value, json};
@@ -15,7 +16,8 @@ fn script(text: &str) -> Value {
         "metadata": {"name": "widgets", "namespace": "kaos-system", "labels": {"kaos.tools/policy": "package"}}})
 }
 
-/// Returns an edition of the policy for Widgets. `check` is a statement at the start of `translate`.
+/// Returns the script of an edition of the Widgets' policy. `check` is a statement at the start of the function
+/// `translate`.
 fn edition(number: &str, check: &str) -> String {
     format!(
         "export function describe() {{

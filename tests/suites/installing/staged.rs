@@ -18,11 +18,12 @@ use crate::support::{
     until_state, widget_in,
 };
 
-/// The steps of most tests: one object, half of the objects, all objects.
+/// The rollout of most tests, with three steps: one object, half of the objects, all objects.
 pub(crate) const STEPS: &str = "rollout: {mode: staged, steps: [1, 50%, 100%], pause: 30s, patience: 1m}";
 pub(crate) const SERVERS: usize = 6;
 
-/// Returns a package of settings that changes the pods of all MCPServers. `rollout` is the line about its rollout.
+/// Returns a package of settings that changes the pods of all MCPServers. `rollout` is the line of `policy.yaml` about
+/// the package's rollout.
 pub(crate) fn levels(level: &str, rollout: &str) -> Value {
     settings("levels", &format!("name: mcpserver\nsettings: {{logLevel: {level}}}\n{rollout}\n"))
 }
@@ -38,7 +39,7 @@ pub(crate) async fn servers(world: &World) {
     world.quiet().await;
 }
 
-/// Returns the pod template of each server's Deployment.
+/// Returns the pod template of each MCPServer's Deployment.
 async fn templates(world: &World) -> BTreeMap<String, Value> {
     let mut templates = BTreeMap::new();
     for number in 0..SERVERS {
@@ -48,7 +49,7 @@ async fn templates(world: &World) -> BTreeMap<String, Value> {
     templates
 }
 
-/// Returns the servers whose pods have this log level.
+/// Returns the MCPServers whose pods have this log level.
 pub(crate) async fn with_level(world: &World, level: &str) -> BTreeSet<String> {
     let has = |template: &Value| template.to_string().contains(&format!(r#""LOG_LEVEL","value":"{level}""#));
     templates(world).await.into_iter().filter(|(_, template)| has(template)).map(|(name, _)| name).collect()
@@ -60,7 +61,7 @@ pub(crate) async fn until_moved(world: &World, level: &str, many: usize) -> BTre
     with_level(world, level).await
 }
 
-/// Waits until the first server is moved, and makes its pods not ready. Returns this server.
+/// Waits until the rollout has moved the first MCPServer, and makes its pods not ready. Returns this MCPServer.
 pub(crate) async fn fail_first(world: &World) -> BTreeSet<String> {
     let moved = until_moved(world, "DEBUG", 1).await;
     for server in &moved {
@@ -77,7 +78,7 @@ pub(crate) async fn until_rollout(world: &World, source: &str, told: &str) -> Va
     revisions(world, source).await.into_iter().find(is_it).unwrap()
 }
 
-/// Promotes, pauses, resumes or returns a rollout as this user, as `verb` says.
+/// Requests a change of a rollout as this user. `verb` is the request: promote, pause, resume or return.
 pub(crate) async fn steer(world: &World, revision: &Value, verb: &str, user: &str) {
     let rollout = &revision["status"]["rollout"];
     let request = format!("{}/{}", text(&rollout["started"]), rollout["requests"].as_i64().unwrap_or_default() + 1);
@@ -144,7 +145,7 @@ fn pods_that_never_become_ready_return_the_only_moved_server_to_the_very_same_te
         }
         world.quiet().await;
         assert_eq!(world.counted("kaos_operator_rollout_returned_total", &[r#"cause="harm""#]), 1.0);
-        // A package of another name with the same content goes into quarantine, too.
+        // Apply a package of another name with the same content. It must go into quarantine, too.
         let mut again = levels("DEBUG", STEPS);
         again["metadata"]["name"] = json!("renamed");
         world.delete("kaos-system:ConfigMap/levels").await;

@@ -71,7 +71,7 @@ fn a_new_content_that_claims_a_taken_value_ends_the_rollout_of_its_package() {
         };
         world.apply(&notes("extraAnnotations: {team: a}")).await;
         until_rollout(world, "notes", "step 1 of 2").await;
-        // The new content of `notes` also claims a setting that another package already has.
+        // Apply a new content of the package `notes`, which also claims a setting that another package already has.
         world.apply(&notes("extraAnnotations: {team: a}, logLevel: INFO")).await;
         let waits = until_state(world, "notes", "Conflict").await;
         assert!(waits["status"]["rollout"].is_null(), "{waits:#}");
@@ -155,8 +155,8 @@ fn a_staged_package_that_narrows_its_scope_waits_for_a_rollout_over_the_objects_
         let waits = until_state(world, "sizes", "Pending").await;
         assert_eq!(waits["status"]["reason"], "AnotherRollout", "{waits:#}");
         steer(world, &moving, "promote", "alice").await;
-        // The object that the settings change leaves their scope. The rollout still moves this object, but it gives no
-        // evidence about the settings.
+        // The changed settings `sizes` no longer apply to the Widget `w`. The rollout still moves this Widget, but the
+        // Widget gives no evidence about the settings.
         until_rollout(world, "sizes", "1 of 1 objects moved").await;
         until_size(world, "1").await;
     });

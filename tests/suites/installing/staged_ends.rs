@@ -1,4 +1,5 @@
-//! Ends the operator at each write of a rollout, and at each write of a return. The next operator continues.
+//! Ends the operator at each write of a rollout, and at each write of a return. The next operator must continue the
+//! rollout or the return.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -24,7 +25,7 @@ pub(crate) async fn three_widgets(world: &World) -> [&'static str; 3] {
 }
 
 /// Waits until the operator reaches the planned write, ends it there, and starts another operator. Returns false if the
-/// operator sent too few writes to reach it.
+/// operator sent too few writes to reach the planned write.
 async fn crash_and_start(world: &World) -> bool {
     let reached = tokio::time::timeout(Duration::from_mins(2), world.crash_point.reached()).await.is_ok();
     world.crash_point.clear();

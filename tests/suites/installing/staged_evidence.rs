@@ -13,7 +13,8 @@ use crate::support::{package, package_in, scenario, states, until_edition, until
 
 const READY: PodFate = PodFate::ReadyAfter(Duration::ZERO);
 
-/// Checks that a rollout of `levels` paused for this reason, and neither moves nor returns anything for a long time.
+/// Checks that the rollout of the package `levels` is paused for this reason, and neither moves nor returns an object
+/// for a long time.
 async fn stays_paused(world: &World, reason: &str, moved: usize) {
     until_rollout(world, "levels", &format!("paused: {reason}")).await;
     world.pass_time(Duration::from_mins(10)).await;

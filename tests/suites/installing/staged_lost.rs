@@ -36,7 +36,7 @@ fn the_deleted_record_of_a_revision_that_yields_is_written_again() {
         let all = one_of_three_moves(world).await;
         let before = editions(world, &all).await;
         let yields = until_state(world, "widgets", "Yielding").await;
-        // Delete the PolicyRevision, but keep the ConfigMap with the stored bytes. On a real cluster, the operator
+        // Delete the PolicyRevision, but keep the ConfigMap with the stored bytes: on a real cluster, the operator
         // reads these bytes before the garbage collector deletes the ConfigMap.
         world.orphan(&format!("kaos-system:PolicyRevision/{}", name(&yields))).await;
         let is_new = |it: &Value| uid(it) != uid(&yields) && it["status"]["state"] == "Yielding";
@@ -60,7 +60,7 @@ fn a_start_stores_missing_bytes_of_a_revision_that_yields_again_if_a_package_has
         let bytes = format!("kaos-system:ConfigMap/{}", name(&until_state(world, "widgets", "Yielding").await));
         world.stop_all().await;
         world.delete(&bytes).await;
-        // Another package has the same content, so the operator takes the bytes from this package.
+        // Apply another package with the same content. The operator must take the bytes from this package.
         let mut copy = package("widgets", "1", "");
         copy["metadata"]["name"] = json!("copy");
         world.apply(&copy).await;

@@ -1,4 +1,4 @@
-//! Tests rollouts that return all objects while the package's ConfigMap already has another content.
+//! Tests rollouts that return all objects although the package's ConfigMap already has another content.
 
 use kaos_tests::harness::{World, play};
 use serde_json::json;

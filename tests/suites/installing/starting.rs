@@ -12,13 +12,13 @@ use crate::support::{
     until_state, widget, widget_in,
 };
 
-/// Returns whether the operator is ready while it still loads a policy of the namespace `test`.
+/// Returns whether the operator is ready although it still loads a policy of the namespace `test`.
 fn loads_for_test(world: &World) -> bool {
     world.probe().ready().is_ok() && world.probe().loading().iter().any(|it| it.ends_with(" Widget in test"))
 }
 
-/// Makes the second edition of a namespace's own policy serve the Widget `w`. Then restarts the operator, but the
-/// compiler fails on the first edition.
+/// Makes the second edition of a namespace's own policy serve the Widget `w`. Then restarts the operator with a
+/// compiler that fails on the first edition.
 async fn serves_without_what_was_before(world: &World) {
     own_edition_serves(world).await;
     world.apply(&package_in("test", "own", "2 traps", "")).await;
@@ -204,8 +204,8 @@ fn recompiling_a_policy_of_one_namespace_delays_no_other() {
 
 #[test]
 fn an_object_deleted_while_its_policy_loads_is_released_in_time() {
-    // List all types that the policy of Agents emits, including NetworkPolicies. A policy of a namespace can create an
-    // object only if the operator's owner lists its type.
+    // Allow all types that the policy of Agents emits, including NetworkPolicies. A policy of a namespace can create an
+    // object only if the operator's owner allows the object's type.
     let scenario = scenario().installing(true).tuned(|options| {
         let kinds = [
             "Deployment.apps",

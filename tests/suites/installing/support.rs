@@ -1,4 +1,4 @@
-//! Helps the tests with Widgets, editions (versions) of the Widgets' policy, and packages with these editions.
+//! Creates Widgets, editions (versions) of the Widgets' policy, and packages with these editions for the tests.
 
 use kaos_cluster::faults::Verb;
 use kaos_tests::harness::kinds::Kind;
@@ -88,8 +88,8 @@ pub(crate) async fn own_edition_serves(world: &World) {
     world.quiet().await;
 }
 
-/// Creates two Widgets that the first edition serves. The next edition traps on the Widget `fragile` and serves the
-/// Widget `sturdy`.
+/// Creates two Widgets that the first edition serves. Then installs the second edition, which traps on the Widget
+/// `fragile` and serves the Widget `sturdy`.
 pub(crate) async fn next_edition_traps_on_one(world: &World) {
     define(world).await;
     world.apply(&package("widgets", "1", "")).await;
@@ -145,7 +145,8 @@ pub(crate) async fn retry(world: &World, revision: &Value) {
 
 /// Approves a held revision as this user.
 ///
-/// The approval has no effect if the operator holds the revision again later than `revision` shows.
+/// The approval applies to the hold that `revision` shows: if the operator has held the revision again since then, the
+/// approval has no effect.
 pub(crate) async fn approve(world: &World, revision: &Value, user: &str) {
     let (at, hold) = (format!("kaos-system:PolicyRevision/{}", name(revision)), &revision["status"]["since"]);
     let annotations = json!({"kaos.tools/approved-by": user, "kaos.tools/approved-for": hold});

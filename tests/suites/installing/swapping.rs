@@ -1,4 +1,4 @@
-//! Tests swaps: packages start to serve after users apply them.
+//! Tests swaps: users apply packages, and the packages start to serve.
 
 use kaos_tests::harness::{condition, play, reason, samples};
 use serde_json::{Value, json};

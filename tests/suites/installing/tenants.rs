@@ -19,8 +19,8 @@ use crate::support::{
     until_state, widget, widget_in,
 };
 
-/// A tenth of the size of an edition's compiled code, in bytes. The limit for a namespace is `CODE` times this size.
-/// The limit for all namespaces together is (`CODE` + 10) times this size.
+/// A tenth of the size of one edition's compiled code, in bytes. A namespace may have compiled code of `CODE` times
+/// this size, and all namespaces together of (`CODE` + 10) times this size.
 static TENTH: AtomicUsize = AtomicUsize::new(0);
 static CODE: AtomicUsize = AtomicUsize::new(0);
 
@@ -195,7 +195,7 @@ fn an_unreadable_package_keeps_its_recorded_state() {
         world.delete("ConfigMap/w").await;
         until_edition(world, "ConfigMap/w", "1").await;
         world.mend();
-        // The operator reads the package again, and its revision stays in quarantine.
+        // The operator must read the package again, and the package's revision must stay in quarantine.
         world.forget_requests();
         world
             .until_true("the operator has read the package", async || {

@@ -61,8 +61,8 @@ fn operator_settings_that_no_child_can_have_are_reported_before_use() {
         let events = world.events(OWN).await;
         let told = &events[0].2;
         assert!(events.len() == 1 && told.contains("ports[0].port: 70000") && told.contains("GADGET_PORT"), "{told}");
-        // The last good settings stay in effect, even for new objects and after a restart. The operator accepts another
-        // package although this ConfigMap is invalid.
+        // The last good settings must stay in effect, even for new objects and after a restart. The operator must
+        // accept another package although `kaos-operator-config` is invalid.
         world.restart().await;
         world.apply(&gadget("later", &json!({}))).await;
         until_served_at(world, "Service/later", 8080).await;
@@ -95,7 +95,7 @@ fn the_first_start_waits_for_operator_settings_that_no_child_can_have() {
 
 #[test]
 fn a_field_of_a_newer_server_is_passed_on_and_reported() {
-    // Create no Agent. The embedded server does not know the field `newer` either, so it would reject the Agent's
+    // Create no Agent: the embedded API server does not know the field `newer`, so it would reject the Agent's
     // Deployment.
     play(scenario(), async |world| {
         let file = "{name: agent, settings: {resources: {newer: {memory: 1Gi}}}}";
@@ -103,12 +103,12 @@ fn a_field_of_a_newer_server_is_passed_on_and_reported() {
         let refused = until_state(world, "tuned", "Refused").await;
         let message = refused["status"]["message"].as_str().unwrap();
         assert!(message.contains("Kubernetes 1.36 has no field"), "{message}");
-        // The cluster now reports a newer version, so the operator lets the API server decide whether the field exists.
-        // After a retry request, the operator accepts the package that it refused before.
+        // Let the cluster report a newer version: the operator then lets the API server decide whether the field
+        // exists. After a retry request, the operator must accept the package that it refused before.
         world.embedded().say_minor(37);
         retry(world, &refused).await;
         until_state(world, "tuned", "Active").await;
-        // The operator still refuses settings that are invalid on any server.
+        // The operator must still refuse settings that are invalid on every server.
         let file = "{name: mcpserver, settings: {resources: {limits: {memory: lots}}}}";
         world.apply(&settings("wrong", file)).await;
         let refused = until_state(world, "wrong", "Refused").await;
@@ -229,8 +229,8 @@ fn a_trial_of_the_operators_settings_delays_nothing_else() {
         let hold = Hold::at(4998);
         port_is(world, "4998").await;
         world.until_meanwhile("the operator tries the settings", async || hold.is_met()).await;
-        // Meanwhile, a new version of another package starts to serve, and stops serving after a user deletes this
-        // package.
+        // While the operator tries the settings, a new version of another package must start to serve, and must stop
+        // after a user deletes this package.
         world.apply(&package("widgets", "2", "")).await;
         let is = async |state: &str| {
             let all = crate::support::revisions(world, "widgets").await;

@@ -1,7 +1,7 @@
 //! Tests a policy that changes repeatedly while users edit many Agents.
 //!
-//! `KAOS_SWAP_AGENTS` sets the number of Agents. If this variable is set, one candidate in five is broken, otherwise
-//! one in two. `tests/run swap` uses 2,000 Agents.
+//! `KAOS_SWAP_AGENTS` sets the number of Agents. If this variable is set, one candidate in five is broken; otherwise,
+//! one candidate in two is broken. `tests/run swap` uses 2,000 Agents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -20,13 +20,13 @@ use crate::support::{revisions, scenario, until_state};
 
 /// The number of edits of Agents for each change of the policy.
 const EDITS: usize = 20;
-/// One Agent in seven is fragile.
+/// One Agent in this number is fragile.
 ///
-/// Some broken candidates fail only on such Agents, because of the settings of their pods.
+/// Some broken candidates fail only on fragile Agents, because of the settings of these Agents' pods.
 const FRAGILE: usize = 7;
 const NAMESPACES: [&str; 2] = ["test", "other"];
 
-/// Returns the number of Agents, and a number n: one candidate in n is broken.
+/// Returns two numbers: the number of Agents, and a number n. One candidate in n is broken.
 fn load() -> (usize, u32) {
     match std::env::var("KAOS_SWAP_AGENTS") {
         Ok(number) => (number.parse().expect("KAOS_SWAP_AGENTS is a number"), 5),
@@ -47,7 +47,7 @@ fn is_fragile(number: usize) -> bool {
     number.is_multiple_of(FRAGILE)
 }
 
-/// Returns an Agent after this many edits.
+/// Returns an Agent as it is after this number of edits.
 fn agent(number: usize, edits: usize) -> Value {
     let side = |side: usize| json!({"name": format!("side{side}"), "image": "side:1"});
     let beside: Vec<Value> = if is_fragile(number) { (0..6).map(side).collect() } else { Vec::new() };
@@ -119,8 +119,8 @@ fn look_at_everything(world: &World) -> Arc<Mutex<Seen>> {
     seen
 }
 
-/// Applies a candidate, and waits until the operator refuses it or puts it into quarantine, as the test expects. If the
-/// test expects that the candidate serves, only waits for a second.
+/// Applies a candidate. If the test expects a refusal or a quarantine, waits for this result. If the test expects that
+/// the candidate serves, only waits for a second.
 async fn change(world: &World, candidate: &Candidate) {
     world.apply(&candidate.config_map).await;
     match candidate.fate {
@@ -174,7 +174,8 @@ fn policies_swapped_every_second_under_load_give_no_mixed_answer() {
         until_settled(world, 0).await;
 
         let seen = look_at_everything(world);
-        // Slow down requests, so that passes take some time: otherwise, no swap would happen during a pass.
+        // Slow down requests, so that passes take some time: otherwise, passes would be too short for a swap during a
+        // pass.
         world.break_it(
             Fault::on(&["get", "list", "create", "update", "patch", "delete"]).slow(Duration::from_millis(5)),
         );
@@ -227,8 +228,8 @@ fn policies_swapped_every_second_under_load_give_no_mixed_answer() {
             let has = deployment.to_string().contains(&format!("{{\"name\":\"EDITS\",\"value\":\"{edits}\"}}"));
             assert!(has, "edit {edits} is not in {deployment}");
         }
-        // Restart the operator. A restarted operator must have nothing to write: this proves that the last edition has
-        // served the last edits.
+        // Restart the operator. The new operator must have nothing to write: this proves that the children already
+        // match the last edits and the last edition.
         world.forget_requests();
         world.restart().await;
         world.until_true("the queue is empty", async || world.probe().queue().0 == 0).await;

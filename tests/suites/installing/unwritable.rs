@@ -1,5 +1,5 @@
-//! Tests an operator that cannot write or delete one PolicyRevision. This must not delay the activation or the
-//! quarantine of other packages.
+//! Tests an operator that cannot write or delete one PolicyRevision. The failed writes must not delay the activation or
+//! the quarantine of other packages.
 
 use kaos_cluster::faults::Failure;
 use kaos_tests::harness::read::name;

@@ -1,5 +1,4 @@
-//! Builds the same two policies in each language: the template of `policy new`, and the default policy of the kind
-//! `MCPServer`.
+//! Builds two policies in each language: the template of `policy new`, and the default policy of the kind `MCPServer`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -84,7 +83,7 @@ pub(crate) fn mcpserver_in_go(name: &str) -> Vec<u8> {
     let module = out(&format!("{name}-mcpserver-go.core.wasm"));
     let mut go = Command::new("go");
     go.args(FLAGS).arg("-o").arg(&module).arg(".").current_dir(Path::new(GUESTS).join("go/mcpserver"));
-    // `tests/run languages` downloads the modules. A test uses no network.
+    // Forbid downloads: `tests/run languages` has already downloaded the modules, and a test must not use the network.
     run(go.env("GOOS", "wasip1").env("GOARCH", "wasm").env("GOFLAGS", "-mod=readonly").env("GOPROXY", "off"));
     component_of(&module, &format!("{name}-mcpserver-go"))
 }

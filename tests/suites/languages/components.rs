@@ -1,5 +1,5 @@
 //! Checks that `policy build` accepts a component that imports WASI, and that the resulting policy answers like the
-//! same policy without WASI. Such a policy gets no files, no variables and no input from WASI.
+//! same policy without WASI. The policy gets no files, no variables and no input from WASI.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -76,7 +76,7 @@ fn replaced(bytes: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_component_for_another_contract_of_the_same_version_is_refused() {
-    // Swap two fields of a record in the component's types. Both fields are texts (0x73).
+    // Swap two fields of a record in the component's types. Both fields have the type string (0x73).
     let other =
         replaced(&fs::read(website()).unwrap(), b"\x0bapi-version\x73\x04kind\x73", b"\x04kind\x73\x0bapi-version\x73");
     let component = out("website-other-contract.wasm");

@@ -1,4 +1,5 @@
-//! Compares the costs of the same policies in all languages. Equal passes must use equal fuel.
+//! Compares the costs of the same policies in all languages. Also checks that repeated passes over the same sample use
+//! equal fuel.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -143,7 +144,8 @@ fn table(all: &[Figures]) -> String {
     text
 }
 
-/// Writes the table. `cargo test` skips this function, and `tests/run costs` runs it.
+/// Prints the table that the performance page contains. `cargo test` skips this function, and `tests/run costs` runs
+/// it.
 #[test]
 #[ignore = "takes minutes; `tests/run costs` runs it"]
 fn the_table_of_all_languages_for_the_performance_page() {

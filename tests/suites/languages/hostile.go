@@ -1,4 +1,5 @@
-// Command hostile panics, never ends, or asks for things that a policy lacks. A Website's title chooses the action.
+// Command hostile is a policy that panics, never ends, or asks for things that a policy lacks. A Website's title
+// chooses the action.
 package main
 
 import (
@@ -90,8 +91,8 @@ func (hostile) Translate(subject *kaos.Subject, env []kaos.EnvVar) (*kaos.Plan, 
 	return plan, nil
 }
 
-// averted writes texts that begin like the message of a fatal error, but does not fail. After these texts, newly
-// allocated memory must still contain only zeros, and nothing else may write into it.
+// averted writes texts that begin like the message of a fatal error, but does not fail. Afterwards, newly allocated
+// memory must still contain only zeros, and nothing else may write into this memory.
 func averted(plan *kaos.Plan) {
 	fmt.Fprintln(os.Stderr, "panic averted")
 	dirty := 0

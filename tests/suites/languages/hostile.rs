@@ -1,5 +1,5 @@
 //! Policies in Go that panic, never end, or ask for files, random numbers or other things that a policy lacks. If such
-//! a policy fails, its author gets a message, and the operator goes on.
+//! a policy fails, its author gets a message, and the operator continues to work.
 
 use kaos_policy::code::Code;
 use kaos_policy::contract::{Found, Plan, Refusal};

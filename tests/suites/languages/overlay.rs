@@ -1,5 +1,5 @@
-//! Checks that the templates for overlays in Go and in Python pass their own tests, and that the gate accepts them.
-//! They must amend plans like the template in Rust, byte for byte. The suite `policies` checks the overlay in
+//! Checks that the templates for overlays in Go and in Python pass their own tests, and that the gate accepts them. The
+//! templates must amend plans like the template in Rust, byte for byte. The suite `policies` checks the overlay in
 //! JavaScript.
 
 use std::fs;

@@ -15,7 +15,8 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Makes a project from the template in this language. The project has the names of the template in Rust.
+    /// Makes a project from the template in this language. The names of the policy and of the kind are those of the
+    /// template in Rust.
     pub(crate) fn new(language: &str) -> Self {
         Self::made("website", language, &["--kind", "Website", "--api-version", "example.com/v1"])
     }
@@ -54,7 +55,8 @@ impl Project {
         Command::new(Programs::operator().unwrap()).args(arguments).current_dir(&self.folder).output().unwrap()
     }
 
-    /// Runs a program in the project. Go cannot download modules, because a project contains all modules that it needs.
+    /// Runs a program in the project's folder. Forbids Go to download modules, because a project contains all modules
+    /// that it needs.
     pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Output {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.folder).env("KAOS_OPERATOR", Programs::operator().unwrap());

@@ -10,8 +10,8 @@ use serde_json::json;
 use super::hostile::{translated, words};
 use super::project::Project;
 
-/// Code that the test puts at the beginning of `translate`. The object's title chooses an action that a policy must not
-/// take. The code tries this action, and raises an exception with the result.
+/// Code that the test puts at the beginning of `translate`. The title of the object chooses an action that the sandbox
+/// must prevent. The code tries this action, and raises an exception with the result.
 const HOSTILE: &str = include_str!("hostile.py");
 
 #[test]

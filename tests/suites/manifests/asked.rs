@@ -1,5 +1,5 @@
-//! Compares a stored object with the requested object. Accepts that the server adds defaults, drops empty values, and
-//! rewrites quantities.
+//! Compares a stored object with the requested object. The stored object may differ in three ways: the server adds
+//! defaults, drops empty values, and rewrites quantities.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ pub(crate) fn otherwise(asked: &Value, stored: &Value) -> Option<String> {
 ///
 /// The test cannot know the server's feature gates.
 const GATED: [&str; 2] = ["schedulingGroup", "stopSignal"];
-/// Each entry contains a deprecated alias and the current field. The server keeps both fields equal.
+/// Deprecated fields, each with the current field. The server keeps both fields equal.
 const OLDER: [(&str, &str); 1] = [("serviceAccount", "serviceAccountName")];
 
 /// Returns whether two values differ. If they differ, appends the path of the differing field to `path`.
@@ -45,7 +45,8 @@ fn differs(asked: &Value, stored: &Value, path: &mut String) -> bool {
         // number 1 as `1`.
         (Value::Number(_) | Value::String(_), Value::String(_)) if is_amount(path) => {}
         (Value::String(asked), _) if asked.is_empty() => {}
-        // If `targetPort` is 0, the server stores the Service's port instead.
+        // Accept any stored value if the requested `targetPort` is 0, because the server then stores the Service's port
+        // instead.
         (Value::Number(asked), _) if path.ends_with("targetPort") && asked.as_i64() == Some(0) => {}
         (Value::Number(asked), _) if path.contains("Probe") && asked.as_f64() == Some(0.0) => {}
         (asked, stored) => return asked != stored,

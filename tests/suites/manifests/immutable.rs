@@ -1,5 +1,5 @@
-//! Compares the fields of children that the operator treats as immutable with a real API server. They must be exactly
-//! the fields that the API server refuses to change.
+//! Checks on a real API server which fields of children are immutable. The operator must treat exactly those fields as
+//! immutable that the API server refuses to change.
 
 use kaos_operator::plan::refused;
 use kaos_tests::control_plane::{ControlPlane, Extent};

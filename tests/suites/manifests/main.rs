@@ -1,6 +1,7 @@
 //! Tests random objects of three kinds on a real API server. If the policy or the host refuses an object, the refusal
-//! must have the path of the violation. The server must then also reject the object itself or its manifests. If the
-//! policy and the host accept the object, the server must accept the manifests, and store the manifests as requested.
+//! must have the path of the violation. If only the host refuses the object, the server must also reject the object
+//! itself or its manifests. If the policy and the host accept the object, the server must accept the manifests, and
+//! store the manifests as requested.
 //!
 //! The tests do not cover rejections that depend on other objects of the cluster: quotas, webhooks and names that are
 //! already in use.
@@ -34,9 +35,11 @@ use server::Server;
 
 /// The default duration in seconds.
 const SECONDS: u64 = 60;
-/// The run ends after this number of findings, because further findings are usually similar.
+/// The run ends after this number of findings (differences between this program and the server), because further
+/// findings are usually similar.
 const ENOUGH: usize = 20;
-/// The minimum number of objects. The run continues after its duration until it has checked them.
+/// The minimum number of objects. The run takes longer than its duration if it has not yet checked this number of
+/// objects.
 const LEAST: u64 = 50;
 
 fn number(variable: &str) -> Option<u64> {

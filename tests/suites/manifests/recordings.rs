@@ -1,5 +1,5 @@
-//! Repeats the requests of the embedded cluster's recordings on a real API server. Compares the answers with the
-//! recordings. With `UPDATE_GOLDEN=1`, writes the recordings instead.
+//! Repeats the requests of the embedded cluster's recordings on a real API server, and compares the answers with the
+//! recordings. With `UPDATE_GOLDEN=1`, writes new recordings instead.
 
 #[path = "../../../host/cluster/tests/recorded/normal.rs"]
 mod normal;
@@ -44,7 +44,8 @@ fn written(value: &Value) -> String {
 async fn send(client: &Client, step: &Value) -> Value {
     let (verb, path) = step["do"].as_object().unwrap().iter().next().unwrap();
     let (method, content_type) = content_type(verb);
-    // Set a user agent, because the server uses its first word as the field manager of a request that names none.
+    // Set a user agent: if a request names no field manager, the server uses the first word of the user agent as the
+    // field manager.
     let mut request = Request::builder().method(method).uri(path.as_str().unwrap()).header("user-agent", "recorder");
     let body = step.get("body").map(Value::to_string);
     if body.is_some() {
@@ -74,7 +75,7 @@ async fn until_established(client: &Client, definition: &str) {
 }
 
 /// Returns whether an object of a built-in kind has a true condition that `is_it` accepts. Does not compare
-/// generations, because conditions of built-in kinds contain none.
+/// generations, because conditions of built-in kinds contain no generation.
 fn has_condition(object: &Value, is_it: impl Fn(&Value) -> bool) -> bool {
     let conditions = object["status"]["conditions"].as_array().map_or(&[][..], Vec::as_slice);
     conditions.iter().any(|condition| condition["status"] == "True" && is_it(condition))
@@ -96,8 +97,8 @@ async fn play(client: &Client, scenarios: &[Value]) -> Value {
     answers.into()
 }
 
-/// Sorts the managed fields by manager. The server sorts the managed fields by the second of their last write, so their
-/// order may differ on a slow machine.
+/// Sorts the managed fields by manager. The server sorts the managed fields by the time of their last write, in whole
+/// seconds. So on a slow machine, their order may differ.
 fn with_sorted_managers(mut answer: Value) -> Value {
     let sort = |object: &mut Value| {
         if let Some(managers) = object["metadata"]["managedFields"].as_array_mut() {
@@ -112,7 +113,8 @@ fn with_sorted_managers(mut answer: Value) -> Value {
     answer
 }
 
-/// Compares the answers to each step. Ignores the order of managed fields, and values that differ between runs.
+/// Compares the answers to each step with the stored answers. Ignores the order of managed fields, and values that
+/// differ between runs.
 fn differences(scenarios: &[Value], stored: &Value, answers: &Value) -> String {
     let mut report = String::new();
     for scenario in scenarios {
@@ -129,7 +131,7 @@ fn differences(scenarios: &[Value], stored: &Value, answers: &Value) -> String {
 
 #[tokio::test]
 async fn answers_and_schemas_of_the_embedded_cluster_are_those_of_this_api_server() {
-    // Start no controllers, because only the steps may write.
+    // Start no controllers, because only the recorded steps may write objects.
     let cluster = ControlPlane::of(Extent::Api).unwrap();
     let client = cluster.client().await.unwrap();
     let folder = crate_of_the_cluster();

@@ -40,7 +40,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Creates a run with this server.
+    /// Creates a run that compares with this server.
     pub(crate) fn new(server: Server, seed: u64) -> Self {
         let renderer = |policy: &_, checks| {
             let stack = Stack::single(std::sync::Arc::clone(policy)).unwrap();
@@ -132,7 +132,7 @@ impl Run {
                         );
                     }
                 }
-                // A flag of the server decides whether this field is allowed.
+                // Accept this rejection: a flag of the server decides whether the field is allowed.
                 Err(refusal) if refusal.contains("disallowed by cluster policy") => {}
                 Err(refusal) => {
                     let what = format!(
@@ -149,7 +149,8 @@ impl Run {
         self.end("applied as asked");
     }
 
-    /// Checks that a refusal has a path. Also checks that the server rejects the object or its manifests.
+    /// Checks that a refusal has a path. If only the host refuses the object, also checks that the server rejects the
+    /// object or its manifests.
     async fn refused(&mut self, number: u64, refusal: &Refusal, is_taken: bool, (object, asked): (&Value, &Value)) {
         let Refusal::Invalid(violations) = refusal else { return self.end("waits, or is not supported") };
         if violations.is_empty() || violations.iter().any(|violation| violation.path.is_empty()) {
@@ -167,8 +168,8 @@ impl Run {
                 return self.end("refused as the server refuses it");
             }
         }
-        // The server ignores an unknown field that is empty. The host refuses such a field, because it is probably a
-        // typing error.
+        // Accept refusals of unknown fields that are empty: the server ignores such a field, but the host refuses it,
+        // because it is probably a typing error.
         let values = self.renderers[kind].values_alone.render(object, &beside()).unwrap();
         if values.planned().is_some() {
             return self.end("refused for a field that the server ignores");
@@ -194,8 +195,8 @@ impl Run {
         )
     }
 
-    /// Asserts that both main outcomes, accepted and refused, occurred. A run with only one of the two would prove
-    /// nothing.
+    /// Asserts that the run had both main outcomes: accepted objects and refused objects. A run with only one of these
+    /// outcomes would prove nothing.
     pub(crate) fn has_seen_everything(&self) {
         for end in ["applied as asked", "refused as the server refuses it"] {
             assert!(self.ends.get(end).is_some_and(|count| *count > 0), "no object had the outcome: {end}");

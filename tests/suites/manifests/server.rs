@@ -46,7 +46,7 @@ impl Server {
         server
     }
 
-    /// Tries to create an object in a dry run. Returns the server's error.
+    /// Tries to create an object in a dry run. Returns the server's error if the server rejects the object.
     pub(crate) async fn create(&self, object: &Value) -> Result<(), String> {
         let (collection, _) = place(object);
         self.ask("POST", &format!("{collection}?dryRun=All&fieldManager=user"), "application/json", object)
@@ -54,7 +54,7 @@ impl Server {
             .map(drop)
     }
 
-    /// Tries a server-side apply in a dry run. Returns the server's error.
+    /// Tries a server-side apply in a dry run. Returns the server's error if the server rejects the manifest.
     pub(crate) async fn attempt(&self, manifest: &Value) -> Result<(), String> {
         self.patch(manifest, "&dryRun=All").await.map(drop)
     }

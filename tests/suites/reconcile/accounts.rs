@@ -25,8 +25,8 @@ fn with_account() -> Value {
 
 #[test]
 fn an_agent_has_an_account_while_the_setting_is_on() {
-    // The audience comes from the operator's owner and not from the object, so the operator serves the object although
-    // the flag forbids privileges to users.
+    // The flag forbids privileges to users, but the audience comes from the operator's owner and not from the object.
+    // So the operator must serve the object.
     play(scenario().tuned(|options| options.user_privileges = UserPrivileges::Forbidden), async |w| {
         w.apply_all(&[model_api("llm"), with_account()]).await;
         w.until_ready("Agent/a").await;

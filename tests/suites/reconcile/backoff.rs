@@ -102,7 +102,7 @@ fn e6_neither_steady_nor_unready_objects_are_polled() {
 fn e11_retry_later_check_and_rest_are_distinguished() {
     let resync = |options: &mut Options| options.resync = Duration::from_secs(100);
     play(Scenario::embedded("the test counts passes").tuned(resync), async |w| {
-        // The operator repeats the pass over a refused object only after a long time.
+        // The operator must repeat the pass over a refused object only after a long time.
         w.apply(&web_with(&json!({"does": "refuse"}))).await;
         w.until("Gadget/web has the reason InvalidSpec for Accepted", "Gadget/web", |gadget| {
             reason(gadget, "Accepted") == "InvalidSpec"
@@ -114,12 +114,12 @@ fn e11_retry_later_check_and_rest_are_distinguished() {
         let later = passes(w) - passed;
         assert!((5.0..=25.0).contains(&later), "{later} passes in a time of ten resyncs");
         assert_eq!(retries(w), retried, "the operator does not retry a refusal");
-        // The operator soon repeats a pass that ended with an error, with a backoff.
+        // The operator must soon repeat a pass that ended with an error, with a backoff.
         w.break_it(Fault::on_writes().of("deployments").fail(FAILS).times(5));
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         assert!(retries(w) >= retried + 4.0);
-        // The operator repeats no pass over a deleted object.
+        // The operator must repeat no pass over a deleted object.
         w.delete("Gadget/web").await;
         w.until_gone("Gadget/web").await;
         w.pass_time(Duration::from_secs(10)).await;

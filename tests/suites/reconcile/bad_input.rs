@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{CHILDREN, web};
 
-/// Returns objects that an older server with an older schema could have stored.
+/// Returns objects that the schema no longer allows, but that an API server with an older schema could have stored.
 fn malformed() -> Vec<(&'static str, Value)> {
     let of = |api: &str, kind: &str, name: &str, spec: Value| json!({"apiVersion": api, "kind": kind, "metadata": {"name": name, "namespace": "test", "generation": 1}, "spec": spec});
     let kaos = "kaos.tools/v1alpha1";

@@ -1,4 +1,4 @@
-//! D1, D11: the status while the running pods do not yet fit the object's newest generation.
+//! D1, D11: the status while the running pods do not yet match the object's newest generation.
 
 use kaos_tests::harness::read::text;
 use kaos_tests::harness::samples::{agent, model_api, model_api_for};

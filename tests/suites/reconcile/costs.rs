@@ -22,7 +22,7 @@ fn counts<const N: usize>(counts: [(&str, usize); N]) -> BTreeMap<String, usize>
     counts.into_iter().map(|(of, count)| (of.to_owned(), count)).collect()
 }
 
-/// Removes the status writes from the counts. Asserts that the operator wrote the status of each object once or twice.
+/// Removes the status writes from the counts. Asserts that there were one or two status writes for each object.
 fn without_statuses(mut writes: BTreeMap<String, usize>, objects: &[(&str, usize)]) -> BTreeMap<String, usize> {
     for (plural, count) in objects {
         let statuses = writes.remove(&format!("{plural}/status")).unwrap_or_default();
@@ -61,8 +61,8 @@ fn a_graph_of_kaos_objects_costs_one_write_for_each_child_and_two_for_each_statu
         })
         .await;
         w.quiet().await;
-        // The status of a waiting Agent names the objects for which the Agent waits, so the number of its status writes
-        // varies.
+        // Do not compare the status writes of the Agents exactly: the status names the objects for which an Agent
+        // waits, so the number of status writes varies.
         let mut writes = w.writes_by_type();
         let agents = writes.remove("agents/status").unwrap_or_default();
         assert!((1..=4).contains(&agents), "{agents} writes of the Agent's status");
@@ -182,8 +182,8 @@ fn a_hundred_steady_objects_cause_no_writes_for_ten_minutes_and_a_restart() {
         w.forget_requests();
         w.pass_time(Duration::from_mins(10)).await;
         assert_eq!((w.writes(), w.reads()), (Vec::new(), Vec::new()));
-        // The operator also sends no discovery, although the cluster does not serve HTTPRoutes yet: the watch on
-        // CustomResourceDefinitions reports when a user installs this type.
+        // The operator must send no discovery requests, although the cluster does not serve HTTPRoutes yet: the watch
+        // on CustomResourceDefinitions reports when a user installs this type.
         let rest = [Sort::Refused, Sort::DryRun, Sort::Event, Sort::Discovery].map(|sort| w.requests(sort).len());
         assert_eq!(rest, [0, 0, 0, 0]);
         w.stop_all().await;
@@ -200,7 +200,7 @@ fn a_hundred_steady_objects_cause_no_writes_for_ten_minutes_and_a_restart() {
     });
 }
 
-/// Installs a user's policy for one kind, and settings for another kind.
+/// Installs a user's packages: a policy for one kind, and settings for another kind.
 async fn install(w: &World) {
     let (component, file) = shipped::embedded("mcpserver").unwrap();
     let component = shipped::with_section(component, "edition", b"2").unwrap();

@@ -1,4 +1,4 @@
-//! Tests the objects that the operator creates and repairs for the decision point of the chart's release.
+//! Tests the objects that the operator creates and repairs for the chart's decision point.
 
 use kaos_crds::access::AuthorizationPolicySpec;
 use kaos_operator::decision_point::DecisionPoint;
@@ -19,7 +19,7 @@ fn options(namespaces: &[&str]) -> DecisionPoint {
     DecisionPoint { spec, is_served: true }
 }
 
-/// Returns a scenario with an operator that keeps these objects up to date for all namespaces.
+/// Returns a scenario with an operator that keeps the decision point's objects up to date for all namespaces.
 fn keeping(tune: fn(&mut Options)) -> Scenario {
     let why = "the operator works in several namespaces";
     Scenario::embedded(why).environment(&secured()).within("n1").reading(&["*"]).tuned(tune).idle()
@@ -65,8 +65,8 @@ fn a_namespace_with_its_first_object_comes_into_the_data_without_a_change_by_a_p
         assert_eq!(listed(&w.look(PROJECTION).await), ["n1", "n2"]);
         let both = json!({"group:staff": ["kaos://agent/n1/plain", "kaos://agent/n2/plain"]});
         assert_eq!(data(&w.look(CONFIG).await)["user_grants"], both);
-        // The ReferenceGrant lets the SecurityPolicies of a namespace refer to the decision point's Service, and to no
-        // other object.
+        // The ReferenceGrant must let the SecurityPolicies of a namespace refer to the decision point's Service, and to
+        // no other object.
         let grant = w.look("kaos-system:ReferenceGrant/kaos-pdp-n2").await;
         let from = json!([{"group": "gateway.envoyproxy.io", "kind": "SecurityPolicy", "namespace": "n2"}]);
         let to = json!([{"group": "", "kind": "Service", "name": "kaos-pdp"}]);

@@ -283,8 +283,8 @@ fn f6_a_deleted_dependency_leaves_conditions_and_running_pods() {
     });
 }
 
-/// Removes the finalizers of all policies from all objects, like the command of the uninstall hook. Returns the events
-/// that the removal reports.
+/// Removes the finalizers of all policies from all objects, like the command of the uninstall hook. Returns what this
+/// removal reports.
 async fn release_all(w: &World) -> Vec<Event> {
     let policies = w.policies();
     let finalizers_of_all = finalizers_of(policies.iter().map(|policy| &**policy), &[]);

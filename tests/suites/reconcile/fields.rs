@@ -1,4 +1,5 @@
-//! A16: if a needed object changes, the operator makes passes only over objects whose policy reads the changed field.
+//! A16: if a needed object changes, the operator makes passes only over those objects for which a policy reads the
+//! changed field.
 
 use kaos_cluster::PodFate;
 use kaos_tests::harness::read::{variable, version};
@@ -33,7 +34,7 @@ async fn versions(w: &World) -> Vec<String> {
     of_agents.map(|object| version(object).to_owned()).collect()
 }
 
-/// Changes labels, annotations, models and pods of needed objects in a way that has no effect on any Agent.
+/// Changes labels, annotations, models and pods of objects that Agents need, in a way that has no effect on any Agent.
 async fn change_without_concern(w: &World) {
     let told = json!({"metadata": {"labels": {"team": "one"}, "annotations": {"note": "hello"}}});
     for at in ["ModelAPI/llm", "MCPServer/echo"] {

@@ -125,7 +125,8 @@ fn a_grant_for_users_needs_an_identity_provider_for_them() {
         assert!(is_true(&told, "Stalled") && !is_ready(&told), "{told:#}");
         let message = condition(&told, "Enforced")["message"].to_string();
         assert!(message.contains("A user identity provider must be configured"), "{message}");
-        // The gateway identifies an Agent by the Agent's ServiceAccount.
+        // Let the AccessGrant name an Agent instead of a group. The gateway identifies an Agent by the Agent's
+        // ServiceAccount, so no identity provider is needed.
         w.apply(&grant(&json!([{"kind": "Agent", "name": "a"}]), &json!([{"kind": "ModelAPI", "name": "llm"}]))).await;
         let waits = |it: &Value| reason(it, "Enforced") == "PolicyProjectionInactive" && is_true(it, "Reconciling");
         w.until("the grant waits for the projection", GRANT, waits).await;
@@ -161,7 +162,7 @@ fn a_grant_is_enforced_once_the_decision_point_has_its_generation() {
         assert_eq!(known["user_grants"], json!({"group:staff": ["kaos://agent/n1/plain"]}));
         assert_eq!(known["user"], json!({"issuer": "https://people", "audience": "kaos"}));
 
-        // After a change of an AccessGrant, its status reports that it is in force only when the ConfigMap contains the
+        // Change the AccessGrant. Its status must report that it is in force only after the ConfigMap contains the
         // change.
         let by_label = json!([{"kind": "MCPServer", "selector": {"matchLabels": {"team": "maths"}}}]);
         let changed = w.apply(&grant(&json!([{"kind": "User", "name": "ada"}]), &by_label)).await;
@@ -201,8 +202,8 @@ fn a_projection_contains_objects_of_all_listed_namespaces_and_no_others() {
         assert_eq!(reason(&outside, "Enforced"), "PolicyProjectionInactive");
         assert!(condition(&outside, "Enforced")["message"].to_string().contains("does not list namespace n3"));
 
-        // The AuthorizationPolicy names a namespace that the operator's owner did not list. The operator does not read
-        // this namespace, and leaves the data of the decision point unchanged.
+        // Let the AuthorizationPolicy name a namespace that the operator's owner did not list. The operator must not
+        // read this namespace, and must leave the data of the decision point unchanged.
         w.patch(PROJECTION, &json!({"spec": {"namespaces": ["n1", "n2", "n3"]}})).await;
         let refused = w
             .until("the condition Resolved has the reason NotPermitted", PROJECTION, |it| {
@@ -258,7 +259,7 @@ fn manual_data_and_rules_stay_as_their_author_wrote_them() {
         let told = |it: &Value| reason(it, "Enforced") == "PolicyProjectionInactive";
         w.until("the grant reports the inactive projection", GRANT, told).await;
         w.quiet().await;
-        // The ConfigMap keeps the data that the operator wrote last, until a user replaces them.
+        // The ConfigMap must keep the data that the operator wrote last, until a user replaces these data.
         assert_eq!(data(&w.look(CONFIG).await)["user_grants"], json!({"group:staff": ["kaos://agent/n1/plain"]}));
         let theirs = json!({"data.json": r#"{"kaos":{"mine":true}}"#, "policy.rego": "package mine"});
         w.patch(CONFIG, &json!({"data": theirs})).await;
@@ -280,7 +281,7 @@ fn a_settled_projection_causes_no_requests() {
         w.until_ready("Agent/a").await;
         w.quiet().await;
         w.forget_requests();
-        // Wake the AuthorizationPolicy. The pass over it must read and write nothing.
+        // Cause a pass over the AuthorizationPolicy. This pass must read and write nothing.
         w.patch("Agent/a", &json!({"metadata": {"labels": {"x": "y"}}})).await;
         w.quiet().await;
         assert!(w.reads().is_empty(), "{:#?}", w.reads());

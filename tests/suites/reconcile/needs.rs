@@ -1,4 +1,4 @@
-//! E3, E4, G1: needs for objects that do not exist yet or cannot exist, and very many needs.
+//! E3, E4, G1: needs for objects that do not exist yet or cannot exist. Also tests a large number of needs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -180,8 +180,8 @@ fn g1_an_object_beyond_the_limit_of_needs_reports_the_limit_and_waits_for_room()
         for part in ["1200 label selectors", "limit for a namespace is 1000", "move objects to another namespace"] {
             assert!(text(&message).contains(part), "{message}");
         }
-        // The operator refused the selectors of the Gadget `e`. They must not displace the selectors of other Gadgets,
-        // and must not cause repeated requests.
+        // The operator has refused the selectors of the Gadget `e`. These selectors must not displace the selectors of
+        // other Gadgets, and must not cause repeated requests.
         w.apply(&labelled("m", "a-5")).await;
         hears(w, "Deployment/a", &json!("m")).await;
         w.quiet().await;

@@ -155,7 +155,7 @@ fn slow_list_of_deployments(w: &World) {
 
 /// Restarts the operator.
 ///
-/// For its first minute, the new operator has the objects of every type in its cache, except Deployments.
+/// For its first minute, the new operator has the objects of every type except Deployments in its cache.
 async fn start_without_deployments(w: &World) {
     end_before_a_slow_list(w).await;
     w.spawn();
@@ -220,8 +220,8 @@ fn g8_an_agent_waits_until_its_dependencies_are_ready() {
         assert!(w.look("Deployment/agent-a").await.is_null());
         w.pods_of("mcpserver-echo", PodFate::ReadyAfter(Duration::ZERO));
         w.until_ready("Agent/a").await;
-        // After the first apply, the status still reports a dependency that is not ready, but the plan gate has no
-        // effect any more.
+        // After the first apply, the status must still report a dependency that is not ready, but the plan gate must
+        // have no effect any more.
         w.pods_of("mcpserver-echo", PodFate::NotReady);
         w.until("the Agent reports the unready MCPServer", "Agent/a", |agent| {
             condition(agent, "DependenciesReady")["status"] == "False"
@@ -253,7 +253,8 @@ fn policy_explain_accepts_every_name_of_a_kind() {
 
 #[test]
 fn a_look_at_an_object_is_no_call_of_a_policy() {
-    // Without the memo, each explanation of an object runs the policy. The metrics must not count this run as a call.
+    // Disable the memo, so that the operator runs the policy each time it explains an object. The metrics must not
+    // count such a run as a call.
     play(Scenario::default().tuned(|options| options.memo = 0), async |w| {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;

@@ -105,7 +105,7 @@ fn a12_every_order_with_pauses_ends_the_same() {
 fn b9_one_apply_of_all_objects_gives_each_deployment_one_replica_set() {
     play(Scenario::default(), async |w| {
         if w.try_embedded().is_some() {
-            // Let pods become ready after a second, like fast pods on a real cluster.
+            // Let pods become ready after a second, like pods that start fast on a real cluster.
             w.pods(PodFate::ReadyAfter(Duration::from_secs(1)));
         }
         let mut objects = objects();
@@ -163,7 +163,8 @@ fn b9_an_agent_with_a_missing_peer_starts_after_a_short_wait() {
         w.pass_time(Duration::from_secs(2)).await;
         assert!(!w.look("Deployment/agent-boss").await.is_null());
         w.until_ready("Agent/boss").await;
-        // When the missing Agent appears, the pods of the Agent that names it as a peer keep running.
+        // Create the missing Agent. Another Agent names this Agent as a peer, and the pods of that other Agent must
+        // keep running.
         w.apply(&agent("nobody", "llm", &json!({}))).await;
         w.until_all("both objects are ready", &["Agent/boss", "Agent/nobody"], |all| all.iter().all(is_ready)).await;
         w.quiet().await;

@@ -59,8 +59,8 @@ fn c2_a_renamed_workload_serves_under_its_old_name_until_the_new_one_does() {
         }
         w.until_gone("Deployment/web").await;
         w.until_ready("Gadget/web").await;
-        // The operator prunes the old workload when the new workload is ready, but waits only for a limited time. The
-        // new workload may need a resource that the old workload occupies.
+        // The operator prunes the old workload when the new workload is ready. It waits only for a limited time,
+        // because the new workload may need a resource that the old workload occupies.
         w.pods_of("web-three", PodFate::Unschedulable);
         w.apply(&gadget("web", &json!({"deployment": "web-three"}))).await;
         w.until("the newest Deployment exists", "Deployment/web-three", |child| !child.is_null()).await;
@@ -70,7 +70,7 @@ fn c2_a_renamed_workload_serves_under_its_old_name_until_the_new_one_does() {
             w.list("Event").await.iter().any(|event| event["reason"] == "HandingOver")
         })
         .await;
-        // After a restart, the operator continues this wait instead of beginning a new one.
+        // After a restart, the operator must continue this wait, and not begin a new wait.
         w.restart().await;
         w.pass_time(Duration::from_mins(2)).await;
         assert!(w.look("Deployment/web-two").await.is_null());
@@ -147,8 +147,8 @@ fn c5_a_foreign_object_of_the_same_name_is_kept_and_reported() {
 #[test]
 fn c5_a_foreign_object_behind_a_webhook_is_reported_as_foreign() {
     play(Scenario::embedded("the test makes the API server refuse requests"), async |w| {
-        // No policy reads Services, so the operator watches only its own Services. It does not see this Service before
-        // its apply.
+        // No policy reads Services, so the operator watches only its own Services. So the operator does not see this
+        // foreign Service before it applies its own Service of the same name.
         let strangers = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
             "spec": {"ports": [{"name": "http", "port": 81}]}});
         w.apply(&strangers).await;
@@ -267,8 +267,8 @@ fn c5_children_of_a_deleted_namesake_are_deleted_before_garbage_collection() {
         let history = w.history("ModelAPI/llm").await;
         let ours = |child: &Value| controller(child)["uid"] == uid(&successor);
         let all = w.until_all("the new object owns the children", &children, |all| all.iter().all(ours)).await;
-        // The new object's pods become ready only after the garbage collector has deleted the earlier object's
-        // children.
+        // Let the garbage collector work again: the new object's pods become ready only after it has deleted the
+        // earlier object's children.
         w.embedded().call_back(Controller::Garbage);
         w.until_ready("ModelAPI/llm").await;
         w.quiet().await;
@@ -294,7 +294,7 @@ fn c5_children_of_an_unseen_successor_are_not_deleted() {
         let mut owner = controller(&of_successor);
         owner["uid"] = successor["metadata"]["uid"].clone();
         w.forget_requests();
-        // Make the new object the owner of the Service, as another replica of the operator would do that was faster.
+        // Make the new object the owner of the Service, as if another replica of the operator had been faster.
         w.patch("Service/modelapi-llm", &json!({"metadata": {"ownerReferences": [owner]}})).await;
         w.pass_time(Duration::from_mins(1)).await;
         assert_eq!(uid(&w.look("Service/modelapi-llm").await), uid(&of_successor));

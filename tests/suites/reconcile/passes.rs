@@ -56,8 +56,8 @@ fn a10_an_object_deleted_before_its_pass_is_no_error() {
         w.apply(&model_api("llm")).await;
         w.pass_time(Duration::from_secs(4)).await;
         w.delete("ModelAPI/llm").await;
-        // The watch has not delivered the creation of the object yet. When the fault ends, it delivers the creation,
-        // and directly afterwards the deletion.
+        // The watch has not delivered the creation of the object yet. When the fault ends, the watch delivers the
+        // creation, and directly afterwards the deletion.
         w.mend();
         w.pass_time(Duration::from_mins(1)).await;
         assert!(w.list("Deployment").await.is_empty());
@@ -82,8 +82,8 @@ fn a10_a_deleted_object_without_its_event_gets_a_bounded_number_of_children() {
             all.iter().all(Value::is_null)
         })
         .await;
-        // Until the operator sees the deletion, it creates the children again each time the garbage collector deletes
-        // them.
+        // Until the operator sees the object's deletion, it creates the children again each time the garbage collector
+        // deletes them.
         let writes = w.requests(Sort::Write).len();
         assert!((1..=200).contains(&writes), "{writes} writes for an object that is gone");
     });
@@ -169,7 +169,7 @@ fn a15_a_lost_answer_creates_no_second_child() {
     play(Scenario::embedded("the test drops answers"), async |w| {
         w.break_it(Fault::on_writes().lose_answer().times(12));
         // The requests take effect although the responses are lost. So the operator may have nothing left to write when
-        // the next fault begins, and this fault is optional.
+        // the next fault begins. Therefore the next fault is optional.
         w.break_it(Fault::on_writes().fail(Failure::Disconnect).times(5).if_ever());
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;

@@ -1,7 +1,8 @@
 //! D14, D15: the conditions `Reconciling` and `Stalled`. Other tools read these conditions to decide whether to wait
 //! for an object or to report a failure.
 //!
-//! Each test also records the object. `tests/gitops` checks the records with the libraries of Flux, kpt and Argo CD.
+//! Each test also compares the object with its record. `tests/gitops` checks these records with the libraries of Flux,
+//! kpt and Argo CD.
 
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ const BOTH: [&str; 2] = ["Reconciling", "Stalled"];
 
 /// Waits until the condition `of` is true for this reason.
 ///
-/// Asserts that the object does not have the other condition in `BOTH`.
+/// Asserts that the object does not have the other one of the two conditions in `BOTH`.
 async fn until_told(w: &World, at: &str, of: &str, reason: &str) -> Value {
     let told = w
         .until(&format!("{at} is {of} with the reason {reason}"), at, |object| {
@@ -33,7 +34,7 @@ async fn until_told(w: &World, at: &str, of: &str, reason: &str) -> Value {
     told
 }
 
-/// Compares an object with its record in `tests/gitops`.
+/// Compares an object and the expected verdict with their record in `tests/gitops`.
 ///
 /// Does nothing on a real cluster, because the namespace has another name in each run.
 fn record(name: &str, verdict: Verdict, object: &Value) {

@@ -1,5 +1,5 @@
-//! Tests the SecurityPolicies and NetworkPolicies of objects. A protected object never accepts requests before its
-//! protection exists, not even for a moment. Only settings of the operator's owner turn protection on or off.
+//! Tests the SecurityPolicies and NetworkPolicies of objects. A protected object must not accept requests before its
+//! protection exists, not even for a moment. Only settings of the operator's owner may turn protection on or off.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ async fn serve(w: &World, definitions: &[Value]) {
     }
 }
 
-/// Returns a child that KAOS's operator left for the ModelAPI `of`.
+/// Returns a child of the ModelAPI `of` as KAOS's operator left it.
 fn left(of: &Value, api_version: &str, kind: &str, spec: &Value) -> Value {
     let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI", "name": "llm", "uid": uid(of),
         "controller": true, "blockOwnerDeletion": true});

@@ -43,7 +43,7 @@ async fn update(w: &World, case: &Case) {
     }
 }
 
-/// Masks values in the Deployment's conditions that differ between runs.
+/// In the Deployment's conditions, masks the values that differ between runs.
 fn masked(mut status: Value) -> Value {
     let conditions = status["deployment"].get_mut("conditions").and_then(Value::as_array_mut);
     for condition in conditions.into_iter().flatten().filter(|condition| condition["type"] == "Progressing") {
@@ -96,7 +96,7 @@ fn with_masks(mut wanted: Value) -> Value {
     wanted
 }
 
-/// Removes the number of replicas from the outcome of a case that deviates from its recording. In such a case, this
+/// Removes the numbers of replicas from the outcome of a case that deviates from its recording. In such a case, this
 /// operator may cause a rollout that the recording lacks, and old and new pods run at the same time.
 fn without_surge(case: &Case, outcome: &mut Value) {
     if case.about.desired.is_some()

@@ -1,4 +1,5 @@
-//! E2: children that the API server rejects, and when the operator tries them again. `refusals` tests the messages.
+//! E2: children that the API server rejects, and when the operator tries them again. The module `refusals` tests the
+//! messages.
 
 use std::time::Duration;
 

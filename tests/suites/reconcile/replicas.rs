@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 /// How many times the test kills the leader.
 const KILLS: usize = 6;
-/// The maximum simulated time between the expiry of the Lease and the time at which another replica leads.
+/// The maximum simulated time from the expiry of the Lease until another replica leads.
 const TAKEOVER: Duration = Duration::from_secs(1);
 /// The types that a standby (a replica without the Lease) watches for the default policies.
 const WATCHED: [&str; 5] = ["agents", "modelapis", "mcpservers", "deployments", "services"];
@@ -141,8 +141,8 @@ fn g4_a_standby_compiles_installed_policies_and_takes_over_without_compiling_aga
         until_edition("1").await;
         w.spawn_replica(&user(2));
         w.until_true("the standby has compiled the policy", async || compiled() == 1.0).await;
-        // The standby also compiles the next edition, and keeps the first edition, because it may have to serve as the
-        // fallback.
+        // The standby must also compile the next edition. It must keep the first edition, because this edition may have
+        // to serve as the fallback.
         w.apply(&package("2")).await;
         until_edition("2").await;
         w.until_true("the standby has compiled the next edition", async || compiled() == 2.0).await;

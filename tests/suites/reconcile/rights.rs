@@ -31,8 +31,8 @@ fn asked(w: &World, refused: bool) -> BTreeSet<(String, String, String)> {
     entries.iter().filter(fits).map(of).collect()
 }
 
-/// Creates, changes and deletes objects that have finalizers of an earlier operator. During this time, the operator
-/// also changes, repairs and prunes children.
+/// Creates, changes and deletes objects that have finalizers of an earlier operator. Also makes the operator change,
+/// repair and prune children.
 async fn live(w: &World) {
     let kaos = |kind: &str, name: &str, spec: Value| json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
     let (staff, resource) = (json!([{"kind": "Group", "name": "staff"}]), json!([{"kind": "Agent", "name": "a"}]));
@@ -113,8 +113,8 @@ fn g3_every_printed_right_is_used() {
         w.start().await;
         live(w).await;
         let used = asked(w, false);
-        // The journal may lack requests for some rights. The API server checks some of these rights as part of another
-        // request. The operator uses the others only if a watch does not deliver an object.
+        // Leave out rights for which the journal may contain no request. The API server checks some of these rights as
+        // a part of another request. The operator uses the other ones only if a watch does not deliver an object.
         let implied = |verb: &str, resource: &str| {
             resource.ends_with("/finalizers") || ["get", "create"].contains(&verb) || resource == "events"
         };
@@ -136,8 +136,8 @@ fn g3_every_printed_right_is_used() {
                 }
             }
         }
-        // `live` creates no routes and no protection, and removes only children of Gadgets. Another suite tests the
-        // rights for installed policies.
+        // Leave out rights that the function `live` does not need: it creates no routes and no protection, and installs
+        // no policies. Another suite tests these rights.
         let elsewhere = ["networking.k8s.io", "gateway.envoyproxy.io", "policyrevisions"];
         idle.retain(|right| !elsewhere.iter().any(|it| right.contains(it)));
         assert_eq!(idle, Vec::<String>::new());
@@ -209,8 +209,8 @@ fn e8_all_objects_and_watches_use_restored_rights_at_once() {
                 );
             }
             w.embedded().allow_everything();
-            // Wait for the longest backoff: of the one object with which the operator tries whether writes work again,
-            // or of a watch if reads were rejected.
+            // Wait for the longest backoff. If only writes were rejected, this is the backoff of the one object with
+            // which the operator tries whether writes work again. Otherwise, it is the backoff of a watch.
             w.pass_time(Duration::from_secs(if reads { 35 } else { 65 })).await;
             assert!(all_have(w, edit + 4).await, "{:?}", w.probe().queue());
             assert_eq!((w.probe().denied(), w.probe().ready()), (0, Ok(())));

@@ -51,7 +51,7 @@ fn b2_a_changed_reference_rolls_only_the_pods_that_use_it() {
         let far = w.look("Deployment/far").await;
         w.apply(&config_map("two", &json!({"value": "new"}))).await;
         w.until("Deployment/near has the value", "Deployment/near", |now| variable(now, "CHAIN") == "new").await;
-        // Wait for the rollout, because the Deployment controller makes no rollout for a template that changes again
+        // Wait for the rollout: the Deployment controller makes no rollout for a pod template that changes again
         // immediately.
         w.until_true("the change has rolled the pods", async || w.rollouts("near").await == 2).await;
         w.apply(&config_map("three", &json!({"value": "newest"}))).await;

@@ -66,11 +66,11 @@ fn g9_after_a_restart_without_changes_no_policy_is_asked() {
         restarted(w).await;
         assert_eq!(answers(w), 0.0);
         assert_eq!(w.writes(), [""; 0]);
-        // The third process also uses the proofs that the first process wrote.
+        // Restart again: the third process must also use the proofs that the first process wrote.
         w.stop_all().await;
         restarted(w).await;
         assert_eq!(answers(w), 0.0);
-        // The operator notices changes to the needs and the children of settled objects.
+        // The operator must notice changes of the needed objects and of the children of settled objects.
         w.delete("Deployment/agent-a1").await;
         w.until("the child is back", "Deployment/agent-a1", |it| !it.is_null()).await;
         w.patch("Agent/a0", &json!({"spec": {"config": {"description": "changed"}}})).await;
@@ -117,7 +117,7 @@ fn g9_an_object_that_never_settles_does_not_delay_the_records_of_others() {
     });
 }
 
-/// Changes one input of a pass over the Agent `a0`, and returns its name.
+/// Changes one input of the passes over the Agent `a0`. Returns the name of this input.
 async fn change(w: &World, which: usize, number: usize) -> &'static str {
     let value = format!("v{number}");
     let annotation = json!({"metadata": {"annotations": {"example.com/note": value}}});

@@ -87,7 +87,8 @@ fn d4_the_status_and_each_condition_have_the_observed_generation() {
 #[test]
 fn d4_an_edit_during_a_pass_counts_as_neither_observed_nor_applied() {
     play(Scenario::embedded("requests take their time, and fail on purpose"), async |w| {
-        // Make the pass slow: it first removes the finalizer of an earlier operator, and the fault delays this request.
+        // Make the pass slow: the pass first removes the finalizer of an earlier operator, and a fault delays this
+        // request.
         let mut api = model_api("llm");
         api["metadata"]["finalizers"] = json!(["kaos.tools/modelapi-finalizer"]);
         w.break_it(Fault::on(&["patch"]).of("modelapis").slow(Duration::from_secs(30)).times(1));
@@ -121,7 +122,7 @@ fn d5_a_transition_time_changes_only_when_its_condition_flips() {
         let since = |gadget: &Value, of: &str| text(&condition(gadget, of)["lastTransitionTime"]).to_owned();
         let first = w.until_ready("Gadget/web").await;
         w.pass_time(Duration::from_secs(100)).await;
-        // Make all pods fail, because the object would stay ready while the old pods serve.
+        // Make all pods fail: otherwise the object would stay ready, because the old pods still serve.
         w.pods(PodFate::NotReady);
         w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
         let down = w

@@ -1,4 +1,4 @@
-//! Tests `MemoryStores`: the PersistentVolumeClaim with the data, and the ModelAPI for which a store waits. The module
+//! Tests `MemoryStores`: the PersistentVolumeClaim for the data, and the ModelAPI for which a store waits. The module
 //! `dependencies` tests the Agents that use a store.
 
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn sized(size: &str) -> Value {
     store
 }
 
-/// Applies a `MemoryStore`. Waits until its status reports the PersistentVolumeClaim. Returns the
+/// Applies a `MemoryStore`. Waits until the store's status reports the PersistentVolumeClaim. Returns the
 /// PersistentVolumeClaim.
 async fn settled(w: &World, store: &Value) -> Value {
     w.apply_all(&[model_api("llm"), store.clone()]).await;

@@ -38,20 +38,20 @@ pub(crate) fn image(deployment: &Value) -> &str {
     deployment["spec"]["template"]["spec"]["containers"][0]["image"].as_str().unwrap_or_default()
 }
 
-/// Returns the writes of objects of a type. Leaves out subresources.
+/// Returns those requests in `entries` that concern the type `plural`. Leaves out requests for subresources.
 pub(crate) fn of_type<'a>(entries: &'a [Entry], plural: &str) -> Vec<&'a Entry> {
     let fits = |entry: &&Entry| entry.attempt.resource == plural && entry.attempt.subresource.is_empty();
     entries.iter().filter(fits).collect()
 }
 
-/// An access rule that denies the operator all writes of Gadgets, except writes of their status. Returns whether the
-/// rule allows a request.
+/// Returns whether an access rule allows a request. The rule denies the operator all writes of Gadgets, except writes
+/// of their status.
 pub(crate) fn may_not_change_gadgets(attempt: &Attempt) -> bool {
     may_change_all_but("gadgets", attempt)
 }
 
-/// An access rule that denies the operator all writes of objects of the type `resource`, except writes of their status.
-/// Returns whether the rule allows a request.
+/// Returns whether an access rule allows a request. The rule denies the operator all writes of the type `resource`,
+/// except writes of the status.
 pub(crate) fn may_change_all_but(resource: &str, attempt: &Attempt) -> bool {
     !is_operator(&attempt.user)
         || !attempt.verb.is_write()

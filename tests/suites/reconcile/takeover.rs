@@ -147,8 +147,8 @@ async fn scaled_by_hand(w: &World, spec: &Value) -> Value {
         .await;
     }
     w.scale(CHILDREN[0], 4).await;
-    // The operator's cache removes this annotation from its copy of every object, but the operator must not remove it
-    // from the object itself.
+    // The operator's cache removes this annotation from the cached copy of every object, but the operator must not
+    // remove the annotation from the object itself.
     let applied = json!({"metadata": {"annotations": {LAST_APPLIED: "{}"}}});
     w.patch("ModelAPI/llm", &applied).await;
     w.start().await;

@@ -9,7 +9,8 @@ use serde_json::json;
 
 use crate::support::web_with;
 
-/// The number of characters in one object. It keeps the object's ConfigMap below the server's size limit.
+/// The number of characters in one object. With this number, the object's ConfigMap stays below the server's size
+/// limit.
 const AT_ONCE: usize = 1 << 16;
 
 #[test]

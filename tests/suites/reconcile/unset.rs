@@ -28,7 +28,7 @@ fn pods_drop_a_service_account_that_was_removed_from_their_object() {
         w.apply(&agent("older", "models", &json!({}))).await;
         let runs_as_nobody = |all: &[Value]| all.iter().all(|child| account(child) == (&Value::Null, &Value::Null));
         w.until_all("the pods no longer use the ServiceAccount", &children, runs_as_nobody).await;
-        // The first rollout creates the pods with the ServiceAccount. Removing the field causes at most one more
+        // The first rollout creates the pods with the ServiceAccount. The removal of the field may cause one more
         // rollout.
         w.quiet().await;
         for child in children {
@@ -43,8 +43,8 @@ fn pods_drop_a_service_account_left_by_an_earlier_operator() {
         w.apply(&mcp_server("tools")).await;
         w.until("the Deployment exists", "Deployment/mcpserver-tools", |child| !child.is_null()).await;
         w.stop_all().await;
-        // A user sets the field with an apply, and then applies the object without the field. The server then removes
-        // the field, but keeps its deprecated alias, which no field manager owns.
+        // A user sets the field with an apply, and then applies the object without the field. The server keeps the
+        // field's deprecated alias, which no field manager owns, and sets the field again from this alias.
         let mut edited = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "mcpserver-tools"},
             "spec": {"template": {"spec": {"serviceAccountName": "sa"}}}});
         w.apply_as("left", &edited).await.unwrap();

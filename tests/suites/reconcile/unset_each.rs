@@ -8,10 +8,10 @@ use kaos_tests::case::{self, Case};
 use kaos_tests::harness::{Scenario, World, condition, play};
 use serde_json::{Value, json};
 
-/// The depth below the spec to which the test removes fields. Deeper fields belong to lists and to Kubernetes' own
+/// The test removes fields down to this depth below the spec. Deeper fields belong to lists and to Kubernetes' own
 /// types.
 const DEPTH: usize = 3;
-/// Fields that differ between two otherwise equal objects, or between the children of these objects.
+/// Fields whose values differ between two otherwise equal objects, or between the children of these objects.
 const OWN: [&str; 8] = [
     "uid",
     "resourceVersion",
@@ -134,7 +134,8 @@ async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> V
     let mut differing = Vec::new();
     for (path, _, set, never) in &variants {
         let object = w.look(&format!("{kind}/{never}")).await;
-        // Skip an object that the policy or the server rejects, because this object keeps its earlier children.
+        // Skip an object if the policy refuses it or the server rejects its children, because such an object keeps its
+        // earlier children.
         if ["Accepted", "Applied"].iter().any(|of| condition(&object, of)["status"] != "True") {
             continue;
         }
@@ -151,7 +152,8 @@ async fn differing(w: &World, case: &Case, compared: &mut BTreeSet<String>) -> V
     differing
 }
 
-/// Returns some of the cases, which together have every field of all cases. Each case takes several seconds.
+/// Returns only as many cases as are needed so that each field of any case occurs in one of them, because a case takes
+/// several seconds.
 fn with_every_field(mut cases: Vec<Case>) -> Vec<Case> {
     let fields = |case: &Case| -> BTreeSet<String> {
         let (kind, name) = case.about.primary[0].split_once('/').unwrap();
@@ -169,9 +171,9 @@ fn with_every_field(mut cases: Vec<Case>) -> Vec<Case> {
     cases
 }
 
-/// Takes the recorded cases of `kind` that need no special environment. Chooses some of them, which together have every
-/// field, and runs each with a new operator. Asserts that the number of cases is at least `at_least`, and the number of
-/// compared fields at least `fields`.
+/// Chooses recorded cases of `kind` that need no special environment and together have every field. Runs each of them
+/// with a new operator. Asserts that at least `at_least` recorded cases need no special environment, and that the
+/// number of compared fields is at least `fields`.
 fn set_and_removed(kind: &str, at_least: usize, fields: usize) {
     let environment = case::default_environment().unwrap();
     let fits = |case: &Case| {
@@ -184,7 +186,8 @@ fn set_and_removed(kind: &str, at_least: usize, fields: usize) {
     cases = with_every_field(cases);
     let (mut found, mut compared) = (Vec::new(), BTreeSet::new());
     for case in &mut cases {
-        // The cluster already has the registry of runtimes. Other tests cover children that exist before the object.
+        // Leave out the registry of runtimes, because the cluster already has it. Also leave out children that exist
+        // before the object, because other tests cover them.
         case.input.retain(|object| object["metadata"]["namespace"] != "kaos-system" && object["kind"] != "Deployment");
         for object in &mut case.input {
             object["metadata"].as_object_mut().unwrap().remove("namespace");

@@ -16,7 +16,7 @@ use crate::{
     rust::{declared_modules, defines, paths, reduced, uses},
 };
 
-/// The path of a module. The path is empty for the root of a crate.
+/// The path of a module. The root module of a crate has an empty path.
 type Module = Vec<String>;
 
 struct File {
@@ -33,7 +33,7 @@ struct Crate {
     by_module: BTreeMap<Module, usize>,
 }
 
-/// Each module, with the modules that it uses.
+/// For each module, the modules that it uses.
 type Uses = BTreeMap<Module, BTreeSet<Module>>;
 
 /// The folders that contain crates.
@@ -137,8 +137,8 @@ impl Crate {
         imported.chain(named).filter_map(|path| self.target(from, path, 0)).filter(|to| *to != from).collect()
     }
 
-    /// Returns every set of files in which each file uses all others, directly or through further files. Also returns
-    /// such sets of files and folders inside of each folder.
+    /// Returns every set of files in which each file uses all others, directly or through further files. Also returns,
+    /// for each folder, such sets of the files and folders inside of this folder.
     fn circles(&self) -> BTreeSet<String> {
         let (mut files, mut siblings) = (Uses::new(), Uses::new());
         for (from, file) in self.files.iter().enumerate() {

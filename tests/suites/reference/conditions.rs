@@ -26,8 +26,8 @@ const FOLDERS: [&str; 10] = [
     "guest-policies/workload/src",
 ];
 
-/// Folders that the test skips. The words in them are values of Kubernetes' own fields, values that `policy conform`
-/// tries, or headings of the console's pages.
+/// Folders that the test skips. Their words are values of Kubernetes' own fields, values that `policy conform` tries,
+/// or headings of the console's pages.
 const OTHER_FOLDERS: [&str; 4] = [
     "host/policy/src/kubernetes/",
     "host/operator/src/fuzz/",
@@ -84,7 +84,7 @@ pub(crate) fn check() {
     assert!(unused.is_empty(), "these words are not in the sources any more: {unused:?}");
 }
 
-/// Returns all phases, and all states of a revision.
+/// Returns all phases of objects, and all states of revisions.
 fn states() -> Vec<String> {
     let definitions = kaos_crds::manifests::ALL.map(|text| serde_saphyr::from_str::<Value>(text).unwrap());
     let values = definitions.iter().flat_map(|definition| {

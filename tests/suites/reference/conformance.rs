@@ -2,7 +2,7 @@
 //! for this row.
 //!
 //! The rows come from `tests/suites/reconcile/checklist.md`. The name of each test in the suite `reconcile` begins with
-//! its row. The scenario of the test shows whether the test also runs on real Kubernetes.
+//! the row that the test checks. The test's scenario shows whether the test also runs on real Kubernetes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -98,7 +98,7 @@ fn link(file: &str, test: &str) -> String {
     format!("[{}](../../{file})", test.replace('_', " "))
 }
 
-/// Returns the tests by their rows.
+/// Returns the tests of each row.
 fn tests() -> BTreeMap<String, Vec<Test>> {
     let folder = Path::new(ROOT).join("tests/suites/reconcile");
     let mut tests: BTreeMap<String, Vec<Test>> = BTreeMap::new();
@@ -118,8 +118,8 @@ fn tests() -> BTreeMap<String, Vec<Test>> {
     tests
 }
 
-/// Returns why a test needs the embedded cluster, or `None` if the test also runs on a real cluster. The reason is in
-/// the test's code, or in a function of the same file that the test calls.
+/// Returns why a test needs the embedded cluster, or `None` if the test also runs on a real cluster. The test itself
+/// contains the reason as text, or it calls a function of the same file that contains the reason.
 fn embedded(body: &str, functions: &BTreeMap<&str, &str>) -> Option<String> {
     let body = &body[..body.find("\n}\n").unwrap_or(body.len())];
     let why = |text: &str| {

@@ -6,7 +6,7 @@ use wit_parser::{
     Docs, Function, FunctionKind, Interface, Resolve, Type, TypeDef, TypeDefKind, TypeOwner, World, WorldItem,
 };
 
-/// The text for a type whose notation this module does not know. The page must not contain this text.
+/// The text for a type that this module cannot write. The page must not contain this text.
 pub(crate) const NO_NAME: &str = "(no name)";
 
 /// Generates the page for a contract.
@@ -56,7 +56,7 @@ fn world(resolve: &Resolve, name: &str, world: &World) -> String {
 }
 
 fn signature(resolve: &Resolve, function: &Function) -> String {
-    // The first parameter of a method is its resource. Skip this parameter.
+    // Skip the first parameter of a method, which is the resource to which the method belongs.
     let own = usize::from(matches!(function.kind, FunctionKind::Method(_)));
     let parameters = function.params.iter().skip(own);
     let parameters = parameters.map(|parameter| format!("{}: {}", parameter.name, plain(resolve, &parameter.ty)));
@@ -131,7 +131,7 @@ fn primitive(of: &Type) -> &'static str {
         Type::U32 => "u32",
         Type::U64 => "u64",
         Type::S64 => "s64",
-        // The contract uses no other types yet.
+        // Any other type: the contract does not use such types yet.
         _ => NO_NAME,
     }
 }

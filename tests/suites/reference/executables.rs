@@ -16,8 +16,8 @@ const FOLDERS: [(&str, &str, &str); 5] = [
     ("tests/suites", "tests/Cargo.toml", "policies.rs"),
 ];
 
-/// Asserts that every Rust file of [`FOLDERS`] is the root of a test executable, or a module of a test executable. Also
-/// asserts this for every folder with a `main.rs` or a `mod.rs`.
+/// Asserts that every Rust file in the folders of [`FOLDERS`] is the root of a test executable, or a module of a test
+/// executable. Also asserts this for every folder in them that has a `main.rs` or a `mod.rs`.
 pub(crate) fn check() {
     for (folder, manifest, list) in FOLDERS {
         let read = |path: &Path| fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

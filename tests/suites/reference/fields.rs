@@ -1,6 +1,6 @@
 //! Generates `docs/reference/fields.md`. The page lists every field of every kind, from the CustomResourceDefinitions.
 //!
-//! If a group of fields occurs several times, the page shows the group once, and links to it from the other places.
+//! If a group of fields occurs several times, the page shows the group once, and links to it wherever else it occurs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::page::{code, head, limits, plain, prose, table};
 
-/// The minimum number of fields in a group that has its own table. The page repeats a smaller group everywhere, because
-/// a link would be harder to read.
+/// The minimum number of fields in a group that has its own table. The page repeats a smaller group wherever it occurs,
+/// because a link would be harder to read.
 const WORTH_SHARING: usize = 2;
 
 /// Generates the page.
@@ -121,7 +121,7 @@ fn row(path: &str, field: &Value, required: bool, groups: &Groups, rows: &mut Ve
     }
 }
 
-/// Returns the schema of the items of a list or a map, and the suffix for the path.
+/// Returns the schema of the items of a list or a map, and the suffix that the path of an item gets.
 fn inner(field: &Value) -> (&Value, &'static str) {
     match (field.get("items"), field.get("additionalProperties")) {
         (Some(items), _) => (items, "[]"),
@@ -210,8 +210,8 @@ fn shape(node: &Value) -> String {
     node.to_string()
 }
 
-/// Removes from a schema the keywords that allow unknown fields and null. The page shows them at each field that links
-/// to the group.
+/// Removes from a schema the keywords that allow unknown fields and null. The page shows what these keywords allow at
+/// each field that links to the group.
 fn without_leniency(node: &mut Value) {
     if let Some(node) = node.as_object_mut() {
         node.remove("nullable");
@@ -231,7 +231,7 @@ fn used_by(places: &[String]) -> String {
     format!("Used at {}.", names.join(", "))
 }
 
-/// Returns the anchor that websites generate for a heading.
+/// Returns the anchor that websites such as GitHub generate for a heading.
 fn anchor(title: &str) -> String {
     let kept =
         title.to_lowercase().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-')).collect::<String>();

@@ -64,7 +64,8 @@ pub(crate) fn page() -> String {
     page.trim_end().to_owned() + "\n"
 }
 
-/// Returns the commands that run something, without mere groups of commands, with full names such as `policy plan`.
+/// Returns the commands with their full names, such as `policy plan`. Leaves out commands that only group other
+/// commands.
 fn verbs<'a>(command: &'a Command, above: &str) -> Vec<(String, &'a Command)> {
     let shown = command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
     shown
@@ -100,7 +101,7 @@ fn of(name: &str, verb: &Command) -> String {
 fn row(argument: &Arg) -> Vec<String> {
     let values = argument.get_value_names().unwrap_or_default();
     let takes = argument.get_action().takes_values();
-    // An optional value needs `=`. Without `=`, the parser would take the next argument as the value.
+    // Write an optional value with `=`, because the parser accepts such a value only after `=`.
     let value = match values.join(" ") {
         _ if !takes => String::new(),
         value if argument.is_require_equals_set() => format!("[={value}]"),

@@ -7,7 +7,7 @@ use crate::page::ROOT;
 
 const FOLDERS: [&str; 2] = ["docs", "guest-policies/template"];
 
-/// Returns the broken links with their pages.
+/// Returns each broken link, with the page that contains it.
 pub(crate) fn broken() -> Vec<String> {
     let mut pages: Vec<PathBuf> = FOLDERS.iter().flat_map(|folder| below(&Path::new(ROOT).join(folder))).collect();
     pages.extend(marked(Path::new(ROOT)));

@@ -1,6 +1,6 @@
 //! Collects the environment variables that the default policies give to pods, with the fields and settings from which
-//! their values come. For this, renders the recorded cases and the samples of KAOS 0.8, each also with settings that
-//! add variables.
+//! the variables' values come. For this, renders the recorded cases and the samples of KAOS 0.8: first as they are, and
+//! then with settings that add variables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -31,12 +31,13 @@ const CODE: [&str; 5] = [
     "guest-policies/modelapi/src",
     "guest-policies/workload/src",
 ];
-/// Variables that the code mentions, but that no policy sets: variables of users, and of the compiler.
+/// Variables that the code mentions, but that no policy sets: users set some of them, and the others belong to the
+/// compiler.
 const OF_OTHERS: [&str; 4] = ["CARGO_PKG_VERSION", "LITELLM_MASTER_KEY", "SLACK_BOT_TOKEN", "SLACK_TEAM_ID"];
 /// The variable that the runtime `python-string` reads. The registry names the variables of all other runtimes.
 const OF_PYTHON: &str = "MCP_TOOLS_STRING";
-/// Variables with names that contain the name of an object. Each entry has the variable's form on the page, the text
-/// before the object's name, and the text after the object's name.
+/// Variables whose names contain the name of an object. Each entry has the variable's name as the page writes it, the
+/// text before the object's name, and the text after the object's name.
 const NAMED: [(&str, &str, &str); 2] =
     [("MCP_SERVER_<name>_URL", "MCP_SERVER_", "_URL"), ("PEER_AGENT_<NAME>_CARD_URL", "PEER_AGENT_", "_CARD_URL")];
 
@@ -73,7 +74,7 @@ pub(crate) fn all() -> BTreeMap<Row, BTreeSet<String>> {
     rows
 }
 
-/// Returns settings that add variables, and that are in no case and no preset.
+/// Returns settings that add variables. No recorded case and no preset contains these settings.
 fn adding() -> Vec<Layer> {
     let identities = json!({"requirePrincipal": true, "requireAgentIdentity": true});
     let of = [
@@ -105,7 +106,7 @@ fn protecting() -> Vec<Layer> {
     layers_of("protecting", of)
 }
 
-/// Returns a renderer for each kind, for a cluster that serves the types of the protection.
+/// Returns a renderer for each kind, for a cluster that serves SecurityPolicies and NetworkPolicies.
 fn renderers(native: &[Arc<Policy>], layers: &[Layer]) -> BTreeMap<String, Renderer> {
     let protecting = [("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy"), ("networking.k8s.io/v1", "NetworkPolicy")];
     let served = protecting.map(|(api_version, kind)| ResourceType::new(api_version, kind));
@@ -146,7 +147,8 @@ fn place(variable: &MappedVariable) -> Option<String> {
     if let Some(setting) = origin.strip_prefix("settings.") {
         return Some(format!("the setting `{setting}`"));
     }
-    // Remove from a path the positions in lists, and the part after `.value`, which is the source of the value.
+    // Shorten a path: remove the positions in lists, and remove `.value…`, because the page names only the variable's
+    // field.
     let path = |text: &str| {
         let text = text.split(".value").next().unwrap_or_default();
         text.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect::<String>()
@@ -160,7 +162,7 @@ fn place(variable: &MappedVariable) -> Option<String> {
     }
 }
 
-/// Returns the variable's name in the form on the page.
+/// Returns the variable's name as the page writes it.
 pub(crate) fn as_told(name: &str) -> String {
     let is = |(_, before, after): &&(&str, &str, &str)| {
         name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after)).is_some_and(|within| !within.is_empty())
@@ -168,7 +170,7 @@ pub(crate) fn as_told(name: &str) -> String {
     NAMED.iter().find(is).map_or(name, |(told, ..)| told).to_owned()
 }
 
-/// Fails if the code of a policy has the name of a variable that the table lacks.
+/// Fails if the code of a policy contains the name of a variable that the table lacks.
 pub(crate) fn check_sources(told: &BTreeSet<Row>) {
     let names: BTreeSet<&str> = told.iter().map(|(_, name)| name.as_str()).collect();
     let settings = of_settings();
@@ -194,7 +196,7 @@ pub(crate) fn check_sources(told: &BTreeSet<Row>) {
     assert!(missing.is_empty(), "docs/reference/variables.md lacks names that the policies use: {missing:#?}");
 }
 
-/// Returns the variables of the operator that set settings.
+/// Returns the environment variables of the operator that set settings of policies.
 fn of_settings() -> BTreeSet<String> {
     fn collect(schema: &Value, into: &mut BTreeSet<String>) {
         match schema {

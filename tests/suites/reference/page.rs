@@ -22,7 +22,7 @@ pub(crate) fn stands(name: &str, made: &str) {
     assert!(kept == made, "docs/reference/{name} is stale: regenerate it with {COMMAND}\n{differing:#?}");
 }
 
-/// Returns the head of a page.
+/// Returns the title of a page, and the comment that says how to generate the page.
 pub(crate) fn head(title: &str, source: &str) -> String {
     format!("# {title}\n\n<!-- Generated from {source} by {COMMAND}. -->\n\n")
 }
@@ -92,8 +92,8 @@ pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Returns a bound without the ending `.0`, or `None` if the value is not a number. Schemas contain bounds as
-/// floating-point numbers.
+/// Returns a schema's bound without the ending `.0`, because schemas contain bounds as floating-point numbers. Returns
+/// `None` if the value is not a number.
 fn whole(value: &Value) -> Option<String> {
     let number = value.as_number()?.to_string();
     Some(number.strip_suffix(".0").map_or_else(|| number.clone(), str::to_owned))

@@ -1,5 +1,5 @@
 //! Keeps the language of pages and comments plain. Counts three sorts of sentences that engineers often read twice:
-//! sentences with a relative clause as the subject, with an old word, or with more than [`LONGEST`] words.
+//! sentences with a relative clause as the subject, with an old-fashioned word, or with more than [`LONGEST`] words.
 
 use std::fs;
 use std::path::Path;
@@ -60,14 +60,15 @@ fn weight(sentence: &str) -> usize {
 
 /// Returns the text of a line of a page.
 ///
-/// Returns `None` if the line is not prose but a table, a heading or a comment: such a line ends a paragraph.
+/// Returns `None` for a line of a table, a heading or a comment: such a line ends a paragraph.
 fn prose(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let item = line.strip_prefix("- ").unwrap_or(line);
     (!item.is_empty() && !item.starts_with(['|', '#', '<'])).then_some(item)
 }
 
-/// Returns the text of a line if it is a comment. `None` ends a paragraph.
+/// Returns the text of a line of code if the line is a comment. Returns `None` for any other line, which ends a
+/// paragraph.
 fn comment(line: &str) -> Option<&str> {
     let text = line.trim_start().strip_prefix("//")?.trim_start_matches(['/', '!']).trim();
     (!text.is_empty() && !text.starts_with(['|', '#'])).then_some(text)

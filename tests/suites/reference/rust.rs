@@ -10,7 +10,8 @@ pub(crate) struct Use {
 }
 
 /// Returns the text without comments, string literals and test code. Also replaces `$crate` by a name that no crate
-/// has, because the files that call a macro use the paths in it, not the file that defines it.
+/// has. The reason: the files that call a macro use the paths in the macro, but the file that defines the macro does
+/// not use them.
 pub(crate) fn reduced(text: &str) -> String {
     without_tests(&without_texts(text)).replace("$crate", "__caller")
 }
@@ -91,7 +92,7 @@ pub(crate) fn uses(text: &str) -> Vec<Use> {
     for (at, _) in text.match_indices("use ") {
         let line = text[..at].rsplit('\n').next().unwrap_or_default();
         let (before, tree) = (line.trim(), text[at + 4..].split(';').next().unwrap_or_default());
-        // Skip `use` declarations in an inline module unless they begin with `crate`, because the parser does not
+        // In an inline module, skip `use` declarations that do not begin with `crate`, because the parser does not
         // resolve `super` there.
         let is_inner = line.starts_with(' ') && !tree.starts_with("crate");
         if is_inner || !(before.is_empty() || before.starts_with("pub")) {
@@ -138,7 +139,7 @@ pub(crate) fn paths(text: &str) -> Vec<Vec<String>> {
     steps.filter(|path| path.iter().all(|step| !step.is_empty() && !step.contains(':'))).collect()
 }
 
-/// Returns the part of a statement before `use`, or the whole statement if it has no `use`.
+/// Returns the part of a statement before the keyword `use`, or the whole statement if it does not contain `use`.
 fn without_use(statement: &str) -> &str {
     let is_use = |(at, _): &(usize, &str)| {
         let before = statement[..*at].rsplit('\n').next().unwrap_or_default().trim();

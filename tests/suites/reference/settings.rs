@@ -13,8 +13,8 @@ use crate::page::{code, head, limits, prose, table};
 
 /// The maximum length of a default in the table. The page shows longer defaults after the table.
 const INLINE: usize = 60;
-/// The maximum length of a regular expression on the page. The page leaves out a longer expression, because the error
-/// message for a wrong value explains more.
+/// The maximum length of a regular expression on the page. The page leaves out longer expressions, because the error
+/// message for a wrong value explains the rule better.
 const LIMIT: usize = 60;
 
 const PROBE: &str = "Fields have the names and meanings of a Kubernetes probe; `handler` selects the kind of the probe. \

@@ -1,4 +1,5 @@
-//! Checks that the values with which the chart installs a policy have the same names as the fields of `policy.yaml`.
+//! Checks that the Helm values with which the chart installs a policy have the same names as the fields of
+//! `policy.yaml`.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use crate::page::ROOT;
 
 /// Names that exist in the chart's values, but not in `policy.yaml`. The value `policy` contains the name of the policy
-/// to which the settings belong. The other two values say from where the chart takes a component.
+/// to which the settings belong. The values `component` and `file` say from where the chart takes a component.
 const OWN: [&str; 3] = ["component", "file", "policy"];
 
 /// Fails if the schema of the chart's values and `policy.yaml` do not contain the same names.
@@ -21,7 +22,7 @@ pub(crate) fn check() {
     let schema = fs::read_to_string(Path::new(ROOT).join("deploy/helm/kaos-operator/values.schema.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
     let entry = &schema["properties"]["policies"]["additionalProperties"];
-    // Set these fields to values other than their defaults, because serialization omits fields that have their default.
+    // Set these fields to values other than their defaults, because serialization omits a field that has its default.
     let gate = RolloutGate {
         max_objects_changed: Some(Share::Number(1)),
         max_pods_replaced: Some(Share::Number(1)),

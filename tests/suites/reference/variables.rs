@@ -1,5 +1,6 @@
-//! Checks `docs/reference/variables.md`, and generates its table of origins and images. Authors write the other tables
-//! by hand. Together, these must have exactly one row for each variable that the default policies set.
+//! Checks `docs/reference/variables.md`, and generates its table of origins and images. Authors write the page's other
+//! tables by hand. These other tables together must have exactly one row for each variable that the default policies
+//! set.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -37,7 +38,7 @@ pub(crate) fn check() {
     assert!(unset.is_empty(), "the page has rows for variables that no policy sets: {unset:?}");
 }
 
-/// Returns the table of all variables, with the origins of their values, and the images that read them.
+/// Returns the table of all variables, with the origins of their values, and with the images that read the variables.
 fn generated(set: &BTreeSet<Row>, mapped: &BTreeMap<Row, BTreeSet<String>>) -> String {
     let reads = reads();
     let row = |row: &Row| {
@@ -87,7 +88,7 @@ fn told_versions(versions: &str) -> String {
 
 /// The variable that ModelAPIs set for Ollama. `reads.json` cannot contain it, because Ollama has no Python package.
 const OF_OLLAMA: &str = "OLLAMA_DEBUG";
-/// The kinds, with the names of their images in `tests/runtimes/reads.json`.
+/// The kinds, each with the name of its image in `tests/runtimes/reads.json`.
 const IMAGES: [(&str, &str); 3] = [("Agent", "agent"), ("MemoryStore", "memory"), ("ModelAPI", "litellm")];
 
 /// Checks the two tables of the chapter about images. The first table must have the variables that a policy sets in a
@@ -115,8 +116,8 @@ fn compare_with_images(told: &BTreeSet<(String, String)>, chapter: &str) {
     assert_eq!(tables[1], unset, "variables that an image reads and no policy sets");
 }
 
-/// Checks that the chapter contains the table [`KAOS_IMAGE`], in which the policy lists the variables that an image
-/// ignores. Also checks that this table agrees with `reads.json`.
+/// Checks that the chapter contains the table [`KAOS_IMAGE`], in which the Agents' policy lists the variables that
+/// versions of KAOS's image ignore. Also checks that this table agrees with `reads.json`.
 fn compare_with_versions(chapter: &str) {
     let (image, known) = KAOS_IMAGE;
     let reads = reads();
@@ -136,11 +137,11 @@ fn compare_with_versions(chapter: &str) {
         assert!(is_right, "{entry}: the packages contradict the policy's table about {all:?}");
     }
     assert!(chapter.contains(&table), "docs/reference/variables.md needs this table:\n{table}");
-    // Check the variables that a field sets and the image ignores.
+    // Check the variables that a field of an Agent sets, but that the image ignores.
     let of_fields = ["AGENTIC_LOOP_", "MEMORY_", "TASK_", "AUTONOMOUS_"];
     for (kind, name) in of_kinds(chapter.split("|---|---|---|").nth(1).unwrap()) {
         let is_of_field = kind == "Agent" && of_fields.iter().any(|beginning| name.starts_with(beginning));
-        // The policy sets `MEMORY_TYPE` for every kind of memory, so no field decides it.
+        // The policy sets `MEMORY_TYPE` for every kind of memory, so no field decides whether the variable exists.
         let is_known = name == "MEMORY_TYPE" || known.iter().any(|(entry, _)| covers(entry, &name));
         assert!(!is_of_field || is_known, "{name} is missing in the policy's table");
     }

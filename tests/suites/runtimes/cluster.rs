@@ -1,4 +1,5 @@
-//! A real control plane with the operator of the chart and its preset `kaos-0.8`. The only node runs pods as processes.
+//! Starts a real control plane, and the chart's operator with the preset `kaos-0.8`. The cluster's only node runs pods
+//! as processes.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -14,18 +15,18 @@ use serde_json::Value;
 use crate::kubelet::Kubelet;
 use crate::node::{LOOK, Pod};
 
-/// The settings that the programs on the node need, in addition to the preset. This version of LiteLLM starts only if
-/// it has a master key, or a permission to run without one. On a cluster that is not secured, users have no identity,
-/// so a setting lets Agents read the memories of users.
+/// The settings that the programs on the node need, in addition to the preset. The first setting permits LiteLLM to run
+/// without a master key: without this permission or a key, this version of LiteLLM does not start. The second setting
+/// lets Agents read the memories of users, although users have no identity on a cluster that is not secured.
 const SETTINGS: [&str; 4] =
     ["--set", "modelapi.proxyConfig.withoutMasterKey=true", "--set", "agent.memory.userIdentity=true"];
 
-/// The maximum time until all objects of a test are ready.
+/// The time limit until all objects of a test are ready.
 ///
 /// The time is long because all processes of a test start at the same time.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// The cluster, with its operator and its node.
+/// A cluster, with its operator and its node.
 pub(crate) struct Cluster {
     control: ControlPlane,
     kubelet: Kubelet,

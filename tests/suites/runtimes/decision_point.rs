@@ -1,7 +1,7 @@
 //! Runs OPA as the decision point, with the rules and the data of the ConfigMap that the operator writes.
 //!
-//! In the chart's decision point, a plugin that is not a part of OPA answers the gateway over gRPC. This suite asks OPA
-//! over HTTP instead, with the same rules. A test in `tests/rego` starts OPA with the chart's arguments.
+//! In the chart's decision point, a plugin answers the gateway over gRPC. OPA itself does not contain this plugin, so
+//! this suite asks OPA over HTTP, with the same rules. A test in `tests/rego` starts OPA with the chart's arguments.
 
 use std::cell::RefCell;
 use std::process::{Child, Command};
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct DecisionPoint {
     opa: Child,
     port: u16,
-    /// The version of the ConfigMap that this program has loaded into OPA.
+    /// The resource version of the ConfigMap whose content is loaded into OPA.
     loaded: RefCell<String>,
 }
 
@@ -47,7 +47,7 @@ impl DecisionPoint {
         Ok(Self { opa, port, loaded: RefCell::default() })
     }
 
-    /// Asks OPA about a request, with the rules and the data that the ConfigMap has now.
+    /// Asks OPA about a request, with the current rules and data of the ConfigMap.
     pub(crate) async fn decide(
         &self,
         world: &World,
@@ -72,8 +72,8 @@ impl DecisionPoint {
             return Ok(());
         }
         let of = |key: &str| config["data"][key].as_str().with_context(|| format!("the ConfigMap has no key {key}"));
-        // Load each part of the data separately. OPA rejects a request that sets all of `data.kaos`, because the rules
-        // define `data.kaos.authz`.
+        // Load each key below `kaos` in the data separately. OPA rejects a request that sets all of `data.kaos`,
+        // because the rules define `data.kaos.authz`.
         http::put(self.port, "/v1/policies/authz", of("policy.rego")?, PATIENCE)?.json()?;
         let data: Value = serde_json::from_str(of("data.json")?)?;
         for (key, value) in data["kaos"].as_object().context("the data have no object kaos")? {
@@ -87,7 +87,7 @@ impl DecisionPoint {
 
 impl Drop for DecisionPoint {
     fn drop(&mut self) {
-        // Possibly OPA has already ended.
+        // Ignore errors, because OPA may already have ended.
         let _ = self.opa.kill();
         let _ = self.opa.wait();
     }

@@ -1,8 +1,8 @@
-//! A gateway that reads the routes of the operator, and asks the decision point before it forwards a request.
+//! A gateway for tests. It reads the operator's HTTPRoutes, and asks the decision point before it forwards a request.
 //!
-//! [`GatewayPolicy`] is the part of a SecurityPolicy that this gateway reads. The real gateway reads more: it checks
-//! tokens itself, and sets headers from the claims of tokens. This gateway does neither. The rules of the decision
-//! point also check the tokens.
+//! [`GatewayPolicy`] is the part of a SecurityPolicy that this gateway reads. Unlike the real gateway, this gateway
+//! does not check tokens, and does not set headers from the claims of tokens. But the rules of the decision point check
+//! the tokens, too.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub(crate) struct Decided {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) is_allowed: bool,
-    /// The status of the answer, from the backend or from the gateway.
+    /// The HTTP status of the answer that the Agent got from the backend or from the gateway.
     pub(crate) status: u64,
 }
 
@@ -63,8 +63,8 @@ struct State {
 }
 
 impl Gateway {
-    /// Starts the gateway. `node` is the folder of the node. From then on, processes on the node find the gateway under
-    /// the name [`HOST`].
+    /// Starts the gateway. `node` is the folder of the node. Processes on this node then find the gateway under the
+    /// name [`HOST`].
     pub(crate) fn start(cluster: &ControlPlane, node: &Path, point: DecisionPoint) -> Result<Self> {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
@@ -103,7 +103,7 @@ async fn serve(listener: TcpListener, state: &Rc<State>) -> Result<()> {
             let answered = state.answer(&mut client).await;
             if let Err(error) = answered {
                 println!("  the gateway could not forward a request: {error:#}");
-                // Possibly the client has already closed the connection.
+                // Ignore an error, because the client may already have closed the connection.
                 let _ = reply(&mut client, 503, "the gateway cannot forward the request").await;
             }
         });
@@ -143,14 +143,14 @@ impl State {
         Ok(client.shutdown().await?)
     }
 
-    /// Returns the SecurityPolicy of a route that names a decision point.
+    /// Returns the SecurityPolicy that applies to a route and names a decision point.
     async fn policy(&self, route: &Value) -> Result<Option<GatewayPolicy>> {
         let namespace = text(&route["metadata"]["namespace"]);
         let policies = self.world.try_list_in(Kind::named("SecurityPolicy"), namespace).await?;
         Ok(GatewayPolicy::of(&policies, name(route)))
     }
 
-    /// Returns the status and the body of the answer if the decision point does not allow a request.
+    /// If the request is not allowed, returns the status and the body of the gateway's answer.
     async fn refusal(&self, policy: &GatewayPolicy, request: &Request) -> Result<Option<(u64, String)>> {
         let grants = self.world.try_list_in(Kind::named("ReferenceGrant"), SYSTEM).await?;
         if !policy.reaches(&grants) {
@@ -168,7 +168,7 @@ impl State {
         Ok((decision["allowed"] != true).then(refusal))
     }
 
-    /// Records a decision about a request of an Agent.
+    /// Records the decision about a request if an Agent sent the request.
     fn record(&self, request: &Request, is_allowed: bool, status: u64) {
         if request.headers.iter().any(|(name, _)| name == "x-agent-authorization") {
             let (method, path) = (request.method.clone(), request.path.clone());
@@ -217,7 +217,7 @@ impl Request {
         Ok(Self { method, path, headers, body })
     }
 
-    /// Returns the request as the backend of the route gets it.
+    /// Returns the bytes of the request as the gateway sends it to the backend of the route.
     fn forwarded(&self, route: &Value) -> Vec<u8> {
         let rest = self.path.strip_prefix(prefix(route)).unwrap_or_default();
         let mut head = format!("{} {}{rest} HTTP/1.1\r\n", self.method, if rest.starts_with('/') { "" } else { "/" });
@@ -236,7 +236,7 @@ fn rule(route: &Value) -> &Value {
     &route["spec"]["rules"][0]
 }
 
-/// Returns the prefix of the paths of a route.
+/// Returns the path prefix of a route.
 fn prefix(route: &Value) -> &str {
     text(&rule(route)["matches"][0]["path"]["value"])
 }

@@ -1,5 +1,5 @@
-//! The part of a SecurityPolicy that the test gateway follows: the name of the decision point, the headers for the
-//! decision point, and the answer if the decision point fails.
+//! The part of a SecurityPolicy that the test gateway obeys. This part names the decision point, and the headers that
+//! the decision point gets. It also says what happens to a request if the decision point does not answer.
 
 use kaos_tests::harness::read::text;
 use kaos_tests::harness::scenario::SYSTEM;
@@ -18,7 +18,7 @@ pub(crate) struct GatewayPolicy {
 }
 
 impl GatewayPolicy {
-    /// Returns the first of the SecurityPolicies that applies to a route and names a decision point.
+    /// Returns the first SecurityPolicy in `policies` that applies to a route and names a decision point.
     pub(crate) fn of(policies: &[Value], route: &str) -> Option<Self> {
         let is_about = |target: &Value| target["kind"] == "HTTPRoute" && target["name"] == *route;
         let protects = |policy: &&Value| {

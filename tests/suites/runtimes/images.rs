@@ -1,8 +1,8 @@
 //! Replaces each image by a program, because the node runs no containers. `tests/runtimes/provision` installs the
-//! packages with these programs. For an image whose program is in no package, `tests/runtimes/images` has a simple
-//! replacement.
+//! packages with these programs. If no package contains the program of an image, `tests/runtimes/images` contains a
+//! simple replacement.
 //!
-//! Like a real image, an [`Image`] has a command, and adds variables to the variables of the pod.
+//! Like a real image, an [`Image`] has a command, and environment variables in addition to those of the pod.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,7 +20,8 @@ pub(crate) struct Image {
     command: &'static [&'static str],
 }
 
-/// Without this variable, LiteLLM tries for several seconds to download the prices of models.
+/// A variable that makes LiteLLM use its own list of model prices. Without this variable, LiteLLM tries for several
+/// seconds to download the prices.
 pub(crate) const LOCAL_PRICES: (&str, &str) = ("LITELLM_LOCAL_MODEL_COST_MAP", "True");
 
 /// The images. The node uses the first entry whose `named` is a part of the image's name.
@@ -46,13 +47,13 @@ impl Image {
         image.with_context(|| format!("the node has no program for the image {name}"))
     }
 
-    /// Returns the folder with the program's executables, and the folder with executables that replace missing ones.
+    /// Returns the folder with the program's executables, and the folder with replacements for missing executables.
     pub(crate) fn programs(&self) -> [PathBuf; 2] {
         [installed().join(self.environment).join("bin"), of_tests().join("images/bin")]
     }
 
-    /// Returns a command that runs `words`, with no environment variable except `PYTHONPATH`. The first word names an
-    /// executable of the program.
+    /// Returns a command that runs `words`. The first word names an executable of the program. The command's
+    /// environment contains only `PYTHONPATH`.
     pub(crate) fn program(&self, words: &[String]) -> Result<Command> {
         let [name, arguments @ ..] = words else { bail!("a container without a command") };
         let found = self.programs().map(|folder| folder.join(name)).into_iter().find(|program| program.exists());
@@ -90,8 +91,8 @@ pub(crate) fn packages(environment: &str) -> Result<PathBuf> {
     found.find(|path| path.is_dir()).with_context(|| format!("{} has no packages", library.display()))
 }
 
-/// Returns the folder of the LiteLLM proxy that contains a table for the package tiktoken. Without this folder,
-/// tiktoken would download the table. The real image of the memory service also contains the table.
+/// Returns a folder of the LiteLLM proxy with a table that the package tiktoken needs. Without this folder, tiktoken
+/// would download the table. The real image of the memory service also contains the table.
 pub(crate) fn table_of_tokens() -> Result<PathBuf> {
     let folder = packages("litellm")?.join("litellm/litellm_core_utils/tokenizers");
     ensure!(folder.is_dir(), "the LiteLLM proxy ships no table of tokens: {}", folder.display());

@@ -1,8 +1,8 @@
 //! Joins the node to a cluster, like a kubelet and kube-proxy.
 //!
-//! The kubelet runs the pods that the scheduler binds to its node, and reports whether their probes pass. It gives
-//! volumes to volume claims, because the cluster has no provisioner. It restarts no container: if a process ends, the
-//! pod has failed, and the pod's `ReplicaSet` replaces it.
+//! This kubelet runs the pods that the scheduler binds to its node, and reports whether their probes pass. It also
+//! creates volumes for volume claims, because the cluster has no provisioner. It restarts no container: if a process
+//! ends, the pod has failed, and the `ReplicaSet` replaces the pod.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,14 +33,14 @@ pub(crate) struct Kubelet {
     node: Arc<Mutex<Node>>,
 }
 
-/// The part of the kubelet that runs in its own thread.
+/// The part of the kubelet that runs in a separate thread.
 struct Work {
     world: World,
     node: Weak<Mutex<Node>>,
     network: Network,
     /// The addresses of pods by name.
     addresses: BTreeMap<String, String>,
-    /// The number of addresses that pods have received so far.
+    /// How many addresses the kubelet has given to pods so far.
     given: u16,
 }
 
@@ -90,12 +90,12 @@ fn lock(node: &Mutex<Node>) -> MutexGuard<'_, Node> {
     node.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the name of a pod on the node.
+/// Returns the name that the node uses for a pod.
 fn key(namespace: &str, name: &str) -> String {
     format!("{namespace}.{name}")
 }
 
-/// Works until the node is dropped.
+/// Creates the cluster's node, and does the kubelet's work until the value `node` is dropped.
 fn work(node: Weak<Mutex<Node>>, kubeconfig: &Path, network: Network) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -140,7 +140,7 @@ impl Work {
                 self.addresses.remove(&gone);
             }
         }
-        // Continue after an error: a pod that cannot start must not delay the other pods.
+        // Continue with the next pod after an error: a pod that cannot start must not delay the other pods.
         let mut cared = Ok(());
         for pod in &own {
             cared = cared.and(self.care(node, pod).await.with_context(|| name(pod).to_owned()));
@@ -177,8 +177,8 @@ impl Work {
             let objects = self.objects(pod, volumes).await?;
             lock(node).start(&key, &pod["spec"], &objects)?;
             self.given += 1;
-            // Use addresses from the range that is reserved for network tests. Processes on the node replace these
-            // addresses, so no request goes to them.
+            // Use addresses from the range that is reserved for network tests. Processes on the node connect to a port
+            // of this machine instead, so they send nothing to these addresses.
             let [high, low] = self.given.to_be_bytes();
             self.addresses.insert(key.clone(), format!("198.18.{high}.{low}"));
         }

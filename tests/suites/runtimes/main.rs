@@ -1,5 +1,5 @@
-//! Starts real programs from the pods of the default policies. The programs are KAOS's Agent runtime, KAOS's memory
-//! service, the LiteLLM proxy, and `FastMCP`.
+//! Tests real programs with the pods that the default policies plan. The programs are KAOS's Agent runtime, KAOS's
+//! memory service, the LiteLLM proxy, and `FastMCP`.
 //!
 //! | module | does |
 //! |---|---|

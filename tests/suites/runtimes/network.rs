@@ -24,8 +24,8 @@ impl Network {
         Self { folder, written: BTreeMap::new() }
     }
 
-    /// Writes the files of all Services. For the address and a port of a pod, the function `file` returns the path of
-    /// another file. This other file contains the port of this machine on which the pod's process listens.
+    /// Writes the files of all Services. The function `file` gets the address and a port of a pod, and returns the path
+    /// of a file of the node. That file contains the port of this machine on which the pod's process listens instead.
     pub(crate) fn update(
         &mut self,
         services: &[Value],
@@ -65,7 +65,7 @@ impl Network {
     }
 }
 
-/// Returns each port of a Service, with the port of the pods behind it.
+/// Returns each port of a Service, with the port of the pods to which the Service directs connections.
 fn ports(service: &Value, slice: &Value) -> Vec<(u64, u16)> {
     let all = list(&service["spec"]["ports"]).iter().filter_map(|port| {
         let target = list(&slice["ports"]).iter().find(|it| text(&it["name"]) == text(&port["name"]))?;

@@ -26,7 +26,7 @@ use crate::images::{self, Image};
 use crate::pod::{Container, Containers, Objects, Probe};
 use crate::warm::Warm;
 
-/// The maximum time for a process to start. On a machine that also compiles, a start takes a minute.
+/// The time limit for the start of a process. On a machine that also compiles, a start takes a minute.
 pub(crate) const START: Duration = Duration::from_mins(4);
 /// The time between two polls.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
@@ -53,7 +53,7 @@ struct Running {
     process: Option<Child>,
     /// The init containers that have not started yet.
     init: VecDeque<Container>,
-    /// Whether the process belongs to the pod's main container instead of an init container.
+    /// Whether the current container is the pod's main container. Otherwise, it is an init container.
     is_main: bool,
     is_ready: bool,
 }
@@ -61,11 +61,11 @@ struct Running {
 /// The state of a pod on the node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum State {
-    /// The pod's probes do not pass yet, for this reason.
+    /// The pod's probes do not pass yet. The text is the reason.
     Starting(String),
     /// The pod's probes have passed.
     Ready,
-    /// A process of the pod has ended, with this log.
+    /// A process of the pod has ended. The text is the log of the process.
     Ended(String),
 }
 
@@ -149,7 +149,7 @@ impl Node {
         self.running.iter().map(|running| running.pod.name.clone()).collect()
     }
 
-    /// Returns the state of a pod. Starts the next container if an init container has ended.
+    /// Returns the state of a pod. If an init container has ended, also starts the next container.
     pub(crate) fn state(&mut self, name: &str) -> Result<State> {
         let found = self.running.iter().position(|running| running.pod.name == name);
         let mut running = self.running.swap_remove(found.with_context(|| format!("the node runs no pod {name}"))?);
@@ -201,7 +201,7 @@ impl Node {
         }
     }
 
-    /// Ends the process of a pod, and forgets the pod.
+    /// Ends the process of a pod, and removes the pod from the node.
     pub(crate) fn end(&mut self, name: &str) {
         self.running.retain(|running| running.pod.name != name);
     }
@@ -220,9 +220,9 @@ fn of_image(image: &Image, folder: &Path) -> Result<BTreeMap<String, String>> {
 }
 
 impl Pod {
-    /// Returns the path of the file for a port of the container.
+    /// Returns the path of the file about a port of the container.
     ///
-    /// The file contains the port of this machine on which the process listens instead.
+    /// The process listens on another port of this machine instead, and the file contains this other port.
     pub(crate) fn file_of_port(&self, port: u16) -> PathBuf {
         self.folder.join("ports").join(port.to_string())
     }
@@ -238,12 +238,12 @@ impl Pod {
         Ok(())
     }
 
-    /// Returns the port of this machine on which the process listens for the readiness probe.
+    /// Returns the port of this machine that replaces the port of the container's readiness probe.
     pub(crate) fn served(&self) -> Result<u16> {
         self.port(self.container.readiness.as_ref().context("the container has no readiness probe")?.port)
     }
 
-    /// Returns the port of this machine on which the process listens instead of a port of the container.
+    /// Returns the port of this machine that replaces a port of the container.
     fn port(&self, port: u16) -> Result<u16> {
         let file = self.file_of_port(port);
         let text = fs::read_to_string(&file).with_context(|| {
@@ -254,7 +254,7 @@ impl Pod {
         Ok(text.parse()?)
     }
 
-    /// Sends a request to the port of the readiness probe.
+    /// Sends a request to the port that the readiness probe uses.
     pub(crate) fn ask(&self, path: &str, headers: &[(&str, &str)], body: Option<&Value>) -> Result<Response> {
         http::send(self.served()?, path, headers, body, START)
             .with_context(|| format!("{}{path}\n{}", self.name, self.log()))

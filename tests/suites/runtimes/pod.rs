@@ -1,9 +1,9 @@
 //! Reads a pod as the kubelet does. Volumes become folders, variables get their values, and the container gets its
 //! command and its arguments.
 //!
-//! The process uses the file system of this machine, so a folder replaces each mount. If a path in a variable or an
-//! argument is below a mount, this module replaces it by the path below the mount's folder. Other paths stay unchanged,
-//! and usually do not exist on this machine.
+//! The process uses the file system of this machine, so a folder replaces each mount. If a variable or an argument
+//! contains a path below a mount, this module replaces this path by the path in the mount's folder. Other paths stay
+//! unchanged, and usually do not exist on this machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,7 +30,7 @@ pub(crate) struct Container {
     command: Vec<String>,
     args: Vec<String>,
     pub(crate) variables: BTreeMap<String, String>,
-    /// `None` for a container without this probe, such as an init container.
+    /// The readiness probe. `None` for a container without a readiness probe, such as an init container.
     pub(crate) readiness: Option<Probe>,
     pub(crate) liveness: Option<Probe>,
 }
@@ -57,8 +57,8 @@ pub(crate) struct Objects {
 }
 
 impl Containers {
-    /// Reads the containers of a pod. Creates the pod's volumes below `root`. If a pod has several containers, reads
-    /// the first one with a known image: users can add containers with other images.
+    /// Reads the containers of a pod. Creates the pod's volumes below `root`. Of the pod's main containers, reads only
+    /// the first one with a known image, because users can add containers with other images.
     pub(crate) fn of(pod: &Value, objects: &Objects, root: &Path) -> Result<Self> {
         let is_known = |it: &&Value| Image::named(it["image"].as_str().unwrap_or_default()).is_ok();
         let main =
@@ -130,7 +130,7 @@ impl Objects {
         found.with_context(|| format!("no {kind} has the name {name}"))
     }
 
-    /// Creates `folder` with the content of a volume, or as a link to the volume.
+    /// Fills `folder` with the content of a volume, or makes `folder` a link to the folder of a volume claim.
     fn fill(&self, volume: &Value, folder: &Path) -> Result<()> {
         if let Some(claim) = volume["persistentVolumeClaim"]["claimName"].as_str() {
             ensure!(self.volumes.is_absolute(), "the node has no volume for the claim {claim}");
@@ -197,7 +197,7 @@ impl Objects {
     }
 }
 
-/// Returns the texts in a ConfigMap or a Secret.
+/// Returns the texts in a ConfigMap or a Secret, by key.
 fn texts(object: &Value) -> Result<BTreeMap<String, String>> {
     let mut texts = BTreeMap::new();
     for field in ["data", "stringData"] {
@@ -220,8 +220,8 @@ fn chosen(texts: BTreeMap<String, String>, items: &[Value]) -> Result<BTreeMap<S
     if items.is_empty() { Ok(texts) } else { items.iter().map(choose).collect() }
 }
 
-/// Translates a path below a mount to a path on this machine. If a folder stands for the mount `/data`, `/data/x`
-/// becomes `FOLDER/x`.
+/// Translates a path below a mount to a path on this machine. If the folder `FOLDER` replaces the mount `/data`, then
+/// `/data/x` becomes `FOLDER/x`.
 fn below(mounts: &[(String, PathBuf)], text: String) -> String {
     let within = |(path, folder): &(String, PathBuf)| {
         let rest = text.strip_prefix(path.as_str())?;

@@ -19,8 +19,8 @@ use crate::node::Node;
 use crate::pod::{Objects, list};
 use crate::warm::Warm;
 
-/// The models that LiteLLM does not serve, sorted by name. Some recorded names, such as `a`, have no provider, or a
-/// provider that does not exist. LiteLLM leaves out a model if it cannot derive a provider from the name.
+/// For each case, the models that LiteLLM does not serve, sorted by name. LiteLLM leaves out a model if it cannot
+/// derive an existing provider from the model's name. Some recorded names, such as `a`, have no such provider.
 const UNSERVED: [(&str, &[&str]); 8] = [
     ("modelapi-drift-configmap", &["a"]),
     ("modelapi-drift-service-deleted", &["a"]),
@@ -32,8 +32,8 @@ const UNSERVED: [(&str, &[&str]); 8] = [
     ("modelapi-proxy-models-update", &["a", "b"]),
 ];
 
-/// Returns the default policies with the setting that the proxies need: LiteLLM starts only if it has a master key, or
-/// a permission to run without one.
+/// Returns a renderer for each kind, with a setting that permits proxies to run without a master key: otherwise LiteLLM
+/// would not start.
 fn renderers(environment: BTreeMap<String, String>) -> Result<BTreeMap<String, Renderer>> {
     let keyless = json!({"proxyConfig": {"withoutMasterKey": true}});
     let layers = [Layer::tree(Origin::CommandLine, "modelapi", keyless), Layer::env(Origin::Environment, environment)];
@@ -56,7 +56,8 @@ fn proxies(case: &Case) -> Vec<(Value, Vec<Value>, Value)> {
         stage.apply(object);
     }
     stage.settle().unwrap();
-    // A case's update is later in the list, so the map contains the updated object instead of the original one.
+    // The list contains the objects of the case's update after the original objects, so the map contains each updated
+    // object instead of the original object.
     let apis: BTreeMap<String, &Value> = objects
         .iter()
         .filter(|object| object["kind"] == "ModelAPI")
@@ -79,7 +80,7 @@ fn proxies(case: &Case) -> Vec<(Value, Vec<Value>, Value)> {
     proxies
 }
 
-/// Returns Secrets and ConfigMaps with keys of providers, for the references in a Deployment.
+/// Returns the Secrets and ConfigMaps with keys of providers to which a Deployment refers.
 ///
 /// The recorded cases do not contain these objects.
 fn keys(deployment: &Value) -> Vec<Value> {
@@ -132,7 +133,8 @@ fn the_proxy_loads_every_configuration_of_the_recorded_cases_and_lists_its_model
             let config = pod.file("/etc/litellm/config.yaml").unwrap();
             let wanted = wanted(&api, &config);
             println!("  {} lists {wanted:?}", case.name);
-            // For a pattern such as `openai/*`, LiteLLM also lists all models that it knows for this pattern.
+            // Ignore models that match a wanted pattern: for a pattern such as `openai/*`, LiteLLM also lists all
+            // models that it knows for this pattern.
             let is_of =
                 |model: &String| wanted.iter().any(|of| of.strip_suffix('*').is_some_and(|of| model.starts_with(of)));
             let unserved: BTreeSet<String> = wanted.difference(&listed).cloned().collect();

@@ -1,9 +1,11 @@
-//! Checks that samples like the eight samples of KAOS 0.8.4 become ready, because the probes of real processes pass.
+//! Checks that eight samples, which resemble the samples of KAOS 0.8.4, become ready. An object becomes ready when the
+//! probes of real processes pass.
 //!
 //! The recorded cases contain samples 1 to 4. The folder `tests/runtimes/samples` contains samples 5 to 8, written from
-//! a description of KAOS's samples. Three images have no package, so a stand-in of `tests/runtimes/images` runs
-//! instead: Ollama (samples 1, 2 and 6), and the MCP runtimes `kubernetes` (sample 6) and `python-string` (samples 1 to
-//! 6). No sample reaches a provider of models. So only the samples with Ollama or with mock responses answer a chat.
+//! a description of KAOS's samples. The programs of three images are in no package: Ollama (samples 1, 2 and 6), and
+//! the MCP runtimes `kubernetes` (sample 6) and `python-string` (samples 1 to 6). Replacements in
+//! `tests/runtimes/images` run instead. No sample can reach a provider of models, so only the samples with Ollama or
+//! with mock responses answer a chat.
 
 use kaos_tests::case;
 use kaos_tests::harness::read::{condition, name, text};
@@ -24,7 +26,7 @@ const SAMPLES: [&str; 8] = [
     "8-authorization-walkthrough",
 ];
 
-/// Returns the objects of a sample, without a namespace.
+/// Returns the objects of a sample, and removes their namespaces.
 fn objects(sample: &str) -> Vec<Value> {
     let file = images::of_tests().join(format!("samples/{sample}.yaml"));
     if file.exists() {
@@ -85,7 +87,8 @@ async fn an_agent_becomes_ready_only_when_its_runtime_runs() {
     let world = cluster.world("ending").await;
     let (model, agent) = (samples::model_api("llm"), samples::agent("a", "llm", &json!({})));
     let mut wrong = agent.clone();
-    // The runtime reads this variable at its start, and ends because a scope of this name does not exist.
+    // Set a wrong value: the runtime reads this variable at its start, and ends, because a scope with the name
+    // `everything` does not exist.
     wrong["spec"]["container"] = json!({"env": [{"name": "MEMORY_MAX_READ_SCOPE", "value": "everything"}]});
     world.apply_all(&[model, wrong]).await;
     cluster.until_ready(&world, &["ModelAPI/llm".to_owned()]).await;
@@ -120,7 +123,7 @@ async fn the_eight_samples_become_ready_with_real_processes() {
             }
             "8-authorization-walkthrough" => {
                 assert_eq!(chat(cluster, &world, "asked").await, "You have a grant.");
-                // The cluster of these tests has no decision point.
+                // The AccessGrant must report that it has no effect, because this cluster has no decision point.
                 let grant = world.look("AccessGrant/ada").await;
                 assert_eq!(condition(&grant, "Enforced")["reason"], "AuthorizationDisabled");
             }

@@ -1,9 +1,8 @@
-//! Tests samples 7 and 8, and the tools of MCPServers, in a secured cluster. All requests in this module go through the
-//! gateway, which asks the decision point. The requests of the Agents to peers, tools and stores also go through the
-//! gateway.
+//! Tests samples 7 and 8, and the tools of MCPServers, in a secured cluster. All requests of these tests go through the
+//! gateway, which asks the decision point. So do the requests of the Agents to peers, tools and stores.
 //!
-//! The API server signs the tokens of the Agents. A script signs the tokens of the users, instead of an identity
-//! provider.
+//! The API server signs the tokens of the Agents. The tokens of the users come from a script, which replaces an
+//! identity provider.
 
 use std::fs;
 use std::path::PathBuf;
@@ -50,8 +49,8 @@ impl Secured {
         let printed = command.output()?;
         ensure!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
         let identities: Value = serde_json::from_slice(&printed.stdout)?;
-        // Start another control plane than other tests: the rules accept only RS256, and that control plane signs with
-        // another algorithm.
+        // Start a separate control plane with an RSA key: the rules of the decision point accept only RS256, but the
+        // control plane of the other tests signs with another algorithm.
         let control = ControlPlane::signing_with(&folder, Extent::WithoutNodes)?;
         let world = World::over(control.client().await?, "default");
         let mut references = definition("gateway.networking.k8s.io", "referencegrants", "ReferenceGrant");
@@ -87,7 +86,7 @@ impl Secured {
         self.send(path, &[("authorization", &token)], body)
     }
 
-    /// Sends a request of an Agent that acts for itself.
+    /// Sends a request as an Agent that does not act for a user.
     async fn ask_as_agent(&self, world: &World, agent: &str, path: &str, body: &Value) -> Response {
         let pod = self.cluster.pod(world, &format!("agent-{agent}")).await;
         let token = format!("Bearer {}", pod.file(TOKEN).unwrap());
@@ -95,8 +94,8 @@ impl Secured {
     }
 }
 
-/// Renders the chart for this cluster, as the guide for secured clusters says. Leaves out the Deployment of the
-/// decision point, because [`DecisionPoint`] replaces it.
+/// Renders the chart for this cluster as the guide for secured clusters describes. Leaves out the Deployment of the
+/// decision point, because [`DecisionPoint`] replaces this Deployment.
 fn rendered(control: &ControlPlane, users: &Value) -> Result<PathBuf> {
     let raw = |path: &str| control.kubectl(&["get", "--raw", path]).expect();
     let about: Value = serde_json::from_str(&raw("/.well-known/openid-configuration"))?;
@@ -134,7 +133,8 @@ fn grant(name: &str, resource: &Value) -> Value {
     object("AccessGrant", name, &json!({"subjects": [{"kind": "User", "name": "ada"}], "resources": [resource]}))
 }
 
-/// Returns an Agent that asks the Agent `asked` of sample 8, and an AccessGrant that lets ada call this new Agent.
+/// Returns an Agent that asks the Agent `asked` of sample 8, and an AccessGrant that lets the user ada call the
+/// returned Agent.
 fn courier() -> [Value; 2] {
     let delegates = json!({"tool_calls": [{"name": "delegate_to_asked", "arguments": {"task": "Is there a grant?"}}]});
     let responses = json!([delegates.to_string(), "It has answered."]).to_string();
@@ -145,7 +145,8 @@ fn courier() -> [Value; 2] {
     [object("Agent", "courier", &agent), grant("courier", &json!({"kind": "Agent", "name": "courier"}))]
 }
 
-/// Returns an MCPServer, an Agent that names it, and an AccessGrant that lets ada call the MCPServer.
+/// Returns an MCPServer, an Agent that names this MCPServer, and an AccessGrant that lets the user ada call the
+/// MCPServer.
 fn tools() -> [Value; 3] {
     let plus =
         "def plus(left: int, right: int) -> int:\n    \"\"\"Sum of two whole numbers.\"\"\"\n    return left + right\n";
@@ -179,9 +180,9 @@ fn call_tool(secured: &Secured, path: &str, headers: &[(&str, &str)]) -> std::re
     Ok(send(&session, &request(2, "tools/call", arguments)).body)
 }
 
-/// Checks that only callers with a grant reach the tools of an MCPServer. The test sends the tokens of Agents itself,
-/// because KAOS's runtime would not: it adds tokens only to requests of the library `httpx`, but the pinned MCP client
-/// uses `httpx2`.
+/// Checks that only callers with an AccessGrant reach the tools of an MCPServer. The test itself sends the tokens of
+/// Agents, because KAOS's runtime does not send them. The runtime adds tokens only to requests of the library `httpx`,
+/// but the pinned MCP client uses `httpx2`.
 async fn only_callers_with_a_grant_reach_tools(secured: &Secured, world: &World) {
     world.apply_all(&tools()).await;
     secured.cluster.until_ready(world, &["MCPServer/sums".to_owned(), "Agent/adder".to_owned()]).await;
@@ -210,7 +211,7 @@ async fn only_callers_with_a_grant_reach_tools(secured: &Secured, world: &World)
     }
 }
 
-/// Waits until the decision point has an AccessGrant.
+/// Waits until an AccessGrant is in force.
 async fn until_enforced(world: &World, grant: &str) {
     let is_enforced = |it: &Value| condition(it, "Enforced")["status"] == "True";
     world.until("the decision point has the grant", grant, is_enforced).await;
@@ -239,7 +240,7 @@ async fn in_a_secured_cluster_only_callers_with_a_grant_get_an_answer() {
     let answer = secured.ask_as_agent(&world, "patrol", &to("asked"), &chat).await.json().unwrap();
     assert_eq!(answer["choices"][0]["message"]["content"], "You have a grant.");
     assert_eq!(secured.ask_as_agent(&world, "asked", &to("patrol"), &chat).await.status, 403);
-    // A real process asks its peer through the gateway.
+    // Let the real process of an Agent ask the Agent's peer through the gateway.
     world.apply_all(&courier()).await;
     secured.cluster.until_ready(&world, &["Agent/courier".to_owned()]).await;
     until_enforced(&world, "AccessGrant/courier").await;
@@ -250,7 +251,7 @@ async fn in_a_secured_cluster_only_callers_with_a_grant_get_an_answer() {
     let peer = format!("/{}/agent/asked", world.namespace);
     let is_call = |it: &Decided| (it.method.as_str(), it.is_allowed, it.status) == ("POST", true, 200);
     assert!(decided.iter().any(|it| is_call(it) && it.path.starts_with(&peer)), "{decided:?}");
-    // The peer's answer came back.
+    // The memory of the Agent must contain the peer's answer.
     let courier = secured.cluster.pod(&world, "agent-courier").await;
     let events = courier.ask("/memory/events", &[], None).unwrap().json().unwrap();
     let is_answer = |it: &Value| {
@@ -258,7 +259,7 @@ async fn in_a_secured_cluster_only_callers_with_a_grant_get_an_answer() {
     };
     assert!(events["events"].as_array().unwrap().iter().any(is_answer), "{events:#}");
     only_callers_with_a_grant_reach_tools(&secured, &world).await;
-    // Without the AccessGrant, the gateway refuses the same request.
+    // Delete the AccessGrant. The gateway must then refuse the same request.
     world.delete("AccessGrant/ada").await;
     let is_refused = async || secured.ask("ada", &to("asked"), Some(&chat)).status == 403;
     world.until_true("the withdrawn grant counts", is_refused).await;

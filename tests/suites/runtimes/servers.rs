@@ -1,5 +1,5 @@
 //! Checks that `FastMCP` serves the Python functions in the field `params` of an MCPServer as tools. The names of these
-//! tools must equal the names in the object's status.
+//! tools must equal the names of the tools in the object's status.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::images::{self, Image};
 use crate::node::Node;
 use crate::pod::Objects;
 
-/// Returns the different Python sources in the recorded cases. Each source has a name, a Deployment, and the tools in
-/// the object's status.
+/// Returns the different Python sources in the recorded cases. Each source has the name of an object, the object's
+/// Deployment, and the tools in the object's status.
 fn sources() -> BTreeMap<String, (String, Value, Value)> {
     let mut sources = BTreeMap::new();
     for case in case::all().unwrap() {
@@ -30,7 +30,7 @@ fn sources() -> BTreeMap<String, (String, Value, Value)> {
             let is_params = |variable: &&Value| variable["name"] == "MCP_TOOLS_STRING";
             let source = container["env"].as_array().unwrap().iter().find(is_params).map(|it| it["value"].to_string());
             let ours = container["image"] == "axsauze/kaos-mcp-python-string:test" && container["command"].is_null();
-            // Skip an object in which the user sets the variable to another value.
+            // Skip an object in which the user sets the variable `MCP_TOOLS_STRING` directly.
             let by_hand = server["spec"].to_string().contains("MCP_TOOLS_STRING");
             if let Some(source) = source.filter(|_| ours && !by_hand) {
                 let tools = stage.status_of(&key)["availableTools"].clone();

@@ -14,8 +14,8 @@ use crate::node::Pod;
 use crate::pod::list;
 
 const NAMESPACE: &str = "today";
-/// The Python source of the tools. The source contains dollar signs, which Kubernetes would expand in the value of a
-/// variable.
+/// The Python source of the tools. The source contains dollar signs that Kubernetes would expand in the value of a
+/// variable, unless the policy escapes them.
 const TOOLS: &str = r#"
 def plus(left: int, right: int) -> int:
     """Sum of two whole numbers."""
@@ -26,8 +26,8 @@ def price() -> str:
     """A price."""
     return "$$5 $(LOG_LEVEL)"
 "#;
-/// The maximum time until the memory service has extracted facts from the turns of a session. The service answers the
-/// Agent first, and extracts facts afterwards.
+/// The time limit until the memory service has extracted facts from the turns of a session. The service first answers
+/// the Agent, and extracts the facts afterwards.
 const EXTRACTION: Duration = Duration::from_mins(2);
 
 fn object(kind: &str, name: &str, spec: &Value) -> Value {
@@ -35,7 +35,7 @@ fn object(kind: &str, name: &str, spec: &Value) -> Value {
 }
 
 /// Returns the objects of the provider to which the ModelAPI forwards requests, and the Secret with the provider's key.
-/// The test creates the provider, not a policy.
+/// The test itself creates these objects, because no policy does.
 fn provider() -> Vec<Value> {
     let labels = json!({"app": "provider"});
     let probe = json!({"tcpSocket": {"port": 8000}});
@@ -55,8 +55,8 @@ fn provider() -> Vec<Value> {
 }
 
 /// Returns the prepared answers of the model of the Agent `lead`. With these answers, the Agent calls a tool for a sum
-/// and a tool for a price, and runs code that calls a tool. It also asks its peer, saves a fact, searches for facts,
-/// and answers.
+/// and a tool for a price, and runs code that calls a tool. The Agent also asks its peer, saves a fact, searches for
+/// facts, and answers.
 fn turns_of_lead() -> String {
     let call =
         |name: &str, arguments: Value| json!({"tool_calls": [{"name": name, "arguments": arguments}]}).to_string();
@@ -187,7 +187,7 @@ async fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools()
     for result in [
         "[tool result plus: 42]",
         "[tool result price: $$5 $(LOG_LEVEL)]",
-        // The code ran in a sandbox, and called a tool of another server.
+        // The result of the code, which ran in a sandbox and called a tool of another server.
         "123",
         "[delegation result delegate_to_worker: {",
         "[tool result save_memory: Saved to long-term memory.]",
@@ -210,7 +210,7 @@ async fn a_team_of_real_processes_becomes_ready_talks_remembers_and_uses_tools()
     let told = turns(&store, "s2");
     assert!(told.contains("[tool result search_memory: ## Relevant memory"), "{told}");
 
-    // The facts are in the store's volume, so a new pod of the store has them, too.
+    // Delete the store's pod. The facts are in the store's volume, so the new pod must have them, too.
     let pods = world.list("Pod").await;
     let old = pods.iter().map(name).find(|name| name.starts_with("memorystore-notes-")).unwrap();
     world.delete(&format!("Pod/{old}")).await;

@@ -1,4 +1,5 @@
-//! A process that has imported the LiteLLM proxy, and then runs containers in turn (`tests/runtimes/node/warm.py`).
+//! A process of `tests/runtimes/node/warm.py`. It imports the LiteLLM proxy once, and then runs containers one after
+//! the other.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -55,8 +56,8 @@ impl Warm {
 
 impl Drop for Warm {
     fn drop(&mut self) {
-        // First send the order to end the container: a signal would end only the warm process, and leave the container
-        // running.
+        // First ask the process to end the container: a signal would end only the warm process, and the container would
+        // continue to run.
         let _ = self.orders.write_all(b"\n");
         let _ = self.hear("ended");
         let _ = self.process.kill();

@@ -1,5 +1,5 @@
-//! Tests policies that are scripts. The types for authors of scripts must follow the contract. The template and the
-//! policy `queue` in JavaScript must answer like their versions in Rust.
+//! Tests policies that are scripts. The types for authors of scripts must follow the contract. The JavaScript versions
+//! of the template and of the policy `queue` must answer like the Rust versions.
 
 mod guide_table;
 mod mcpserver;

@@ -23,7 +23,7 @@ fn script() -> Arc<Policy> {
     load(SCRIPT)
 }
 
-/// Returns complete settings: the settings in `own`, and the schema's defaults for all others.
+/// Returns complete settings: the settings in `own`, and the schema's defaults for all other settings.
 fn settings(own: &Value) -> Value {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let properties = schema["properties"].as_object().unwrap().iter();
@@ -50,7 +50,8 @@ fn queue(spec: &Value) -> Value {
            "spec": spec})
 }
 
-/// Returns the answers to the needs: the parameter `login` for a Secret, and the parameter `extra` for a ConfigMap.
+/// Returns an answer to each need: the parameter `login` is the answer for a Secret, and the parameter `extra` for a
+/// ConfigMap.
 fn answered(needs: &[Need], login: &Answer, extra: &Answer) -> Vec<Found> {
     let of = |need: &Need| match &need.target {
         Target::Named(on) if on.kind == "Secret" => login.clone(),

@@ -1,4 +1,4 @@
-//! The types of the contract, as the script engine and its typings need them.
+//! Reads the types of the contract, for the tests of the script engine and of its typings.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -29,7 +29,7 @@ impl Contract {
         pascal(self.definition(id).name.as_deref().unwrap_or_default())
     }
 
-    /// Returns whether a type is the JSON text of the contract, or a list or an option of such texts.
+    /// Returns whether a type is the contract's type `json`, or a list or an option of this type.
     pub(crate) fn is_json(&self, of: &Type) -> bool {
         let Type::Id(id) = of else { return false };
         let definition = self.definition(*id);
@@ -40,7 +40,7 @@ impl Contract {
         }
     }
 
-    /// Returns the names of these types, and of all types that occur in them.
+    /// Returns the names of these types, and of all types that occur inside of them.
     pub(crate) fn within(&self, names: &[&str]) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for id in &self.types {

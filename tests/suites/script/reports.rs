@@ -1,5 +1,5 @@
-//! Checks the report of a script without the function `assess`. It must equal the report of a policy in Rust, Go or
-//! Python without its own assessment. The libraries of these languages have a test of the same cases.
+//! Checks the report of a script without the function `assess`. The report must equal the default report of a policy in
+//! Rust, Go or Python. The libraries of these languages test the same cases.
 
 use kaos_policy::contract::{Child, Observation, Outcome, Reference, Refusal};
 use kaos_policy::digest::canonical;

@@ -14,7 +14,7 @@ const GLOBALS: &str = include_str!("globals.d.ts");
 
 struct Typings {
     contract: Contract,
-    /// The names of the records that scripts return and never receive.
+    /// The names of the records that scripts return, but never receive.
     ///
     /// In these records, scripts may omit fields that have a default.
     written: BTreeSet<String>,

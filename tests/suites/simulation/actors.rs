@@ -156,7 +156,7 @@ pub(crate) async fn act(w: &World, rng: &mut Rng) -> String {
     }
 }
 
-/// Deletes or restores a CustomResourceDefinition or the namespace.
+/// Deletes a CustomResourceDefinition or the namespace, or creates it again if it is missing.
 async fn upheaval(w: &World, rng: &mut Rng) -> String {
     let name = pick(rng, &DEFINITIONS);
     let (at, object) = if rng.u8(..3) == 0 {

@@ -5,7 +5,7 @@ pub(crate) use kaos_tests::harness::replicas::second_writers;
 use kaos_tests::harness::requests::Sort;
 pub(crate) use kaos_tests::harness::state::{State, differences, strays};
 
-/// Returns the requests of an idle operator.
+/// Returns the requests that the operator has sent although it should be idle.
 pub(crate) fn noise(w: &World) -> Vec<String> {
     let sorts = [Sort::Write, Sort::Refused, Sort::DryRun, Sort::Event, Sort::Read, Sort::Discovery];
     let requests = sorts.into_iter().flat_map(|sort| w.requests(sort));

@@ -1,5 +1,5 @@
-//! Counts how often each kind of fault occurred. The simulation proves nothing about a kind of fault that never
-//! occurred.
+//! Counts how often each kind of fault occurred in the simulation. The simulation proves nothing about a kind of fault
+//! that never occurred.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! Convergence under faults. Tests that after the faults end, the cluster contains the same objects as after a run
-//! without faults.
+//! Tests that the operator recovers from faults: after the faults end, the cluster must contain the same objects as
+//! after a run without faults.
 //!
 //! The seed decides everything: the users' actions, the behaviour of the API server and of the network, and the crashes
 //! of the operator. Each run has its own simulated cluster, in simulated time. Two runs with one seed are equal.
@@ -44,7 +44,7 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
 }
 
-/// Returns a report on a failed run of a seed, without the steps that the failure does not need.
+/// Returns a report on a failed seed. The report leaves out the steps that the failure does not need.
 fn failure(seed: u64, all: Ended) -> String {
     let run = |without: &BTreeSet<usize>| simulate(seed, without, &Hits::default());
     let without = shrink::superfluous(all.steps, |without| !run(without).wrong.is_empty());
@@ -110,7 +110,7 @@ fn a_simulated_cluster_converges_after_faults_and_crashes() {
         reports = reports.join("\n"),
         failed = numbers.len()
     );
-    // Check this only for a full run: a few seeds may cause only some kinds of faults.
+    // Check only a full run for missing faults: a few seeds may cause only some kinds of faults.
     let missing = if seeds < SEEDS { Vec::new() } else { hits.missing() };
     assert!(
         missing.is_empty(),
@@ -120,7 +120,7 @@ fn a_simulated_cluster_converges_after_faults_and_crashes() {
 
 #[test]
 fn a_seed_repeats_its_run_request_by_request() {
-    // Run each seed on two threads, so that the two runs cannot share the state of a thread.
+    // Run each seed twice, on two threads, so that the two runs cannot share thread-local state.
     for seed in [3, 7] {
         let runs = std::thread::scope(|scope| {
             let runs = [(); 2].map(|()| scope.spawn(move || simulate(seed, &BTreeSet::new(), &Hits::default())));

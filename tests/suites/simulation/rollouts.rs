@@ -1,7 +1,7 @@
-//! Rollouts under crashes. Users install settings in steps, steer the rollouts, and edit and replace MCPServers. Pods
-//! fail and crash, and the operator ends at random writes. In every case, the last installed settings must serve
-//! everywhere at the end. Two further tests end the operator at each of its writes: during a rollout that completes,
-//! and during a rollout that returns.
+//! Tests rollouts while the operator crashes. Users install settings in steps, steer the rollouts, and edit and replace
+//! MCPServers. Pods fail and crash, and the operator ends at random writes. In every case, the last installed settings
+//! must serve everywhere at the end. Two further tests end the operator at each of its writes, one during a rollout
+//! that completes, and the other during a rollout that returns.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -46,7 +46,7 @@ fn ready(seconds: u64) -> PodFate {
     PodFate::ReadyAfter(Duration::from_secs(seconds))
 }
 
-/// Creates the servers, and lets settings without steps serve.
+/// Creates the MCPServers, and installs the first settings without steps.
 async fn begin(w: &World) {
     for server in SERVERS {
         w.apply(&mcp_server(server)).await;
@@ -55,7 +55,7 @@ async fn begin(w: &World) {
     pass(w, Duration::from_mins(2), &[]).await;
 }
 
-/// Returns the servers whose pods have this log level.
+/// Returns the MCPServers whose pods have this log level.
 pub(crate) async fn with_level(w: &World, level: &str) -> BTreeSet<&'static str> {
     let mut found = BTreeSet::new();
     for server in SERVERS {
@@ -98,7 +98,8 @@ async fn wrong_revisions(w: &World) -> Vec<String> {
     wrong
 }
 
-/// Returns the state at the end, and a message for each mistake. Requests of an idle operator count as a mistake, too.
+/// Waits until the operator should be idle. Returns the final state, and a message for each mistake. A request of the
+/// idle operator counts as a mistake, too.
 pub(crate) async fn end(w: &World, replicas: &[String]) -> (State, Vec<String>) {
     pass(w, Duration::from_mins(15), replicas).await;
     let mut wrong = check::strays(w).await;
@@ -110,7 +111,7 @@ pub(crate) async fn end(w: &World, replicas: &[String]) -> (State, Vec<String>) 
     (state, wrong)
 }
 
-/// Steers the open rollout as a user, if there is one.
+/// If a rollout has not ended yet, steers this rollout as a user. `verb` is the request, such as `promote`.
 async fn steer(w: &World, verb: &str) {
     for revision in revisions(w).await {
         let rollout = &revision["status"]["rollout"];
@@ -141,8 +142,8 @@ async fn act(w: &World, rng: &mut Rng) -> String {
             format!("install {level} with {rollout}")
         }
         4 => {
-            // Rename the package as a tool does that gives each content another name: create the new ConfigMap, and
-            // then delete the old one.
+            // Rename the package like a tool that gives each content another name: create the new ConfigMap, and then
+            // delete the old ConfigMap.
             let (old, new) = if rng.bool() { (NAMES[0], NAMES[1]) } else { (NAMES[1], NAMES[0]) };
             let level = pick(rng, &["DEBUG", "WARNING"]);
             drop(w.try_apply(&levels(new, level, STAGED)).await);
@@ -175,7 +176,7 @@ pub(crate) async fn disturb(w: &World, rng: &mut Rng) -> String {
             format!("alice steers: {verb}")
         }
         3 => {
-            // Delete the PolicyRevision, but keep the ConfigMap with the stored bytes. On a real cluster, the operator
+            // Delete the PolicyRevision, but keep the ConfigMap with the stored bytes: on a real cluster, the operator
             // reads these bytes before the garbage collector deletes the ConfigMap.
             let serves = |it: &Value| matches!(text(&it["status"]["state"]), "Active" | "Yielding");
             let serving: Vec<Value> = revisions(w).await.into_iter().filter(serves).collect();
@@ -189,7 +190,7 @@ pub(crate) async fn disturb(w: &World, rng: &mut Rng) -> String {
             format!("all pods: {fate:?}")
         }
         5 => {
-            // The end of the story restores the spec.
+            // Break the spec. The function `restore` repairs the spec at the end of the run.
             let server = pick(rng, &SERVERS);
             let mut edited = mcp_server(server);
             edited["spec"]["params"] = json!("def broken(");
@@ -222,10 +223,10 @@ pub(crate) async fn restore(w: &World) {
     }
 }
 
-/// The end of a run.
+/// The result of a run.
 #[derive(Default)]
 pub(crate) struct Run {
-    /// The actions.
+    /// The actions of the run, in their order.
     pub(crate) trace: Vec<String>,
     pub(crate) state: State,
     /// A message for each mistake.
@@ -272,8 +273,8 @@ fn simulate(seed: Option<u64>) -> Run {
     told.into_inner()
 }
 
-/// Runs the seeds of a simulation, and compares the final state of each with that of a run without faults. If
-/// `KAOS_SEEDS` is set, the number of seeds is this value divided by `share`.
+/// Runs the seeds of a simulation, and compares the final state of each run with the final state of a run without
+/// faults. If `KAOS_SEEDS` is set, the number of seeds is this value divided by `share`.
 pub(crate) fn run_seeds(seeds: u64, share: u64, simulate: impl Fn(Option<u64>) -> Run + Sync) {
     let wanted = simulate(None);
     assert!(wanted.wrong.is_empty(), "without faults: {:#?}", wanted.wrong);
@@ -318,8 +319,8 @@ fn the_last_settings_serve_everywhere_whatever_happened_to_earlier_rollouts() {
     run_seeds(SEEDS, 1, simulate);
 }
 
-/// Plays a rollout. Ends the operator once: at this write, before or after the write takes effect. Returns the state at
-/// the end, a message for each mistake, and whether the operator ended.
+/// Runs a rollout. Ends the operator once, at the write `at`, either before or after the write takes effect. Returns
+/// the state at the end, a message for each mistake, and whether the operator ended.
 fn story(returns: bool, at: Option<(u32, bool)>) -> (State, Vec<String>, bool) {
     let told = RefCell::new((State::default(), Vec::new(), false));
     play(scenario(), async |w| {
@@ -352,7 +353,7 @@ fn story(returns: bool, at: Option<(u32, bool)>) -> (State, Vec<String>, bool) {
     told.into_inner()
 }
 
-/// Ends the operator at each write of a story.
+/// Ends the operator at each write of a rollout, with a new run for each write.
 fn sweep(returns: bool) {
     let (wanted, wrong, _) = story(returns, None);
     assert!(wrong.is_empty(), "in the uninterrupted run: {wrong:#?}");

@@ -131,8 +131,8 @@ impl Run<'_> {
         let steps = self.rng.usize(8..30);
         self.ended.borrow_mut().steps = steps;
         for step in (0..steps).filter(|step| !without.contains(step)) {
-            // Each step has its own random generator. So a step makes equal choices in a run that leaves out other
-            // steps.
+            // Give each step its own random generator: then a step makes the same choices in a run that leaves out
+            // other steps.
             self.rng = Rng::with_seed(seed.wrapping_mul(1_000).wrapping_add(step as u64));
             self.step().await;
         }
@@ -149,7 +149,7 @@ impl Run<'_> {
         self.note("it should be quiet");
         let mut wrong = check::differences(&State::of(self.w).await, &fault_free(seed, ending));
         wrong.extend(check::strays(self.w).await);
-        // Deleting the namespace also deletes the objects of other clients.
+        // Skip this check if a user deleted the namespace, because this also deleted the objects of other clients.
         let gone = uid(&self.w.look(&self.namespace()).await) != namespace;
         for (at, version) in strangers.iter().filter(|_| !gone) {
             let now = self.w.look(at).await["metadata"]["resourceVersion"].clone();
@@ -214,8 +214,8 @@ impl Run<'_> {
                 self.note(did);
             }
         }
-        // Half of the steps do not wait. Some steps wait for less than the time of a pass, and a few steps wait until
-        // the operator has finished its work.
+        // Half of the steps do not wait. The other steps wait for up to 0.3, 5 or 60 seconds, so that a step can begin
+        // before, during or after a pass.
         let time = match self.rng.u8(..6) {
             0..3 => 0,
             3 => self.rng.u64(..300),
@@ -246,7 +246,7 @@ impl Run<'_> {
         format!("Namespace/{}", self.w.namespace)
     }
 
-    /// Waits for this time. If an operator crashes or loses the Lease, starts another operator.
+    /// Waits for this time. Meanwhile, if an operator crashes or loses the Lease, starts another operator.
     async fn pass(&mut self, time: Duration) {
         let end = Instant::now() + time;
         while let Ok(user) = timeout(end.saturating_duration_since(Instant::now()), self.w.crash_point.reached()).await

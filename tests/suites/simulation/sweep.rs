@@ -1,5 +1,5 @@
-//! Ends the operator at each of its writes, once before and once after the effect of the write. After a restart, the
-//! cluster must contain the same objects as after an uninterrupted run.
+//! Ends the operator at each of its writes: in one run before the write takes effect, and in another run after it.
+//! After a restart, the cluster must contain the same objects as after an uninterrupted run.
 
 use std::cell::RefCell;
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ use crate::check::{self, State};
 /// The write at which the operator ends.
 #[derive(Debug, Clone, Copy)]
 struct End {
-    /// The number of writes before the write at which the operator ends.
+    /// The number of writes that the operator sends before the write at which it ends.
     writes: u32,
     /// Whether the write takes effect.
     after: bool,
@@ -32,8 +32,8 @@ struct RunOutcome {
     ended: bool,
 }
 
-/// Returns the steps of the story that the test repeats. The steps create, change and delete objects of all kinds, with
-/// children of all types. Some of the objects wait for other objects.
+/// Returns the steps of the story, which the test repeats for each write. The steps create, change and delete objects
+/// of all kinds, with children of all types. Some of the objects wait for other objects.
 fn story() -> [Vec<Change>; 4] {
     let boss = |more: &Value| Change::Apply(agent("boss", "llm", more));
     let web = |spec: &Value| Change::Apply(gadget("web", spec));
@@ -74,7 +74,7 @@ impl Change {
     }
 }
 
-/// Waits for this time. If the operator ends, starts another operator.
+/// Waits for this time. Meanwhile, if the operator ends, starts another operator.
 async fn pass(w: &World, time: Duration) {
     let until = Instant::now() + time;
     while let Ok(user) = timeout(until.saturating_duration_since(Instant::now()), w.crash_point.reached()).await {
@@ -83,7 +83,7 @@ async fn pass(w: &World, time: Duration) {
     }
 }
 
-/// Plays the story. Ends the operator once, if `end` names a write.
+/// Runs the story. If `end` names a write, ends the operator once, at this write.
 fn run(end: Option<End>) -> RunOutcome {
     let told = RefCell::new(RunOutcome::default());
     play(Scenario::embedded("the test ends the operator at each write").idle(), async |w| {

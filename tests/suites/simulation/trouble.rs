@@ -46,14 +46,14 @@ impl Cut {
 /// How often faults occur.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trouble {
-    /// The probability with which each kind of fault occurs.
+    /// The probability with which each kind of fault hits a request or a watch.
     rate: f64,
-    /// The probability with which a watch event gets lost without an error.
+    /// The probability with which the operator does not receive a watch event, and gets no error.
     dropped: f64,
 }
 
 impl Trouble {
-    /// Returns the faults of a seed. Some seeds have no faults.
+    /// Returns how often faults occur in the run of this seed. Some seeds have no faults.
     pub(crate) fn of(seed: u64) -> Self {
         let rate = [0.0, 0.02, 0.05, 0.1][usize::try_from(seed % 4).unwrap_or(0)];
         Self { rate, dropped: if seed % 16 == 15 { 0.02 } else { 0.0 } }

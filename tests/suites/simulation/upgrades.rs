@@ -1,6 +1,6 @@
-//! Upgrades of the operator under crashes. Users replace the operator by versions with other default policies, approve
-//! and steer the rollouts of these policies, and replace MCPServers. Pods fail and crash, and the operator ends at
-//! random writes. In every case, the default policy of the last version must serve everywhere at the end.
+//! Tests upgrades of the operator while it crashes. Users replace the operator by versions with other default policies,
+//! approve and steer the rollouts of these policies, and replace MCPServers. Pods fail and crash, and the operator ends
+//! at random writes. In every case, the default policy of the last version must serve everywhere at the end.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,14 +21,15 @@ use crate::rollouts::{Run, SERVERS, disturb, end, pass, restore, revisions, run_
 
 /// The log levels of the versions between the first and the last version.
 const LEVELS: [&str; 4] = ["ERROR", "DEBUG", "WARNING", "INFO"];
-/// The log level of the last version. No seed uses it earlier, so this policy cannot be in quarantine.
+/// The log level of the last version. No earlier version in any seed uses this level, so the last default policy cannot
+/// be in quarantine.
 const LAST: &str = "CRITICAL";
 /// The number of seeds in CI.
 const SEEDS: u64 = 12;
-/// The nightly run has time for only a tenth of the seeds in `KAOS_SEEDS`.
+/// The simulation runs `KAOS_SEEDS` divided by this number of seeds, because the nightly run has no time for more.
 const SHARE: u64 = 10;
 
-/// The default policy of MCPServers in each version of the operator.
+/// The default policy of MCPServers for each log level.
 static POLICIES: LazyLock<BTreeMap<&str, DefaultPolicy>> = LazyLock::new(|| {
     LEVELS.into_iter().chain([LAST]).map(|level| (level, mcp_servers_with_level(level).unwrap())).collect()
 });
@@ -39,7 +40,7 @@ fn scenario() -> Scenario {
 
 /// Replaces the operator by the version with this default policy. If `replicas` is empty, stops the operator
 /// gracefully, and starts the new version. Otherwise kills and replaces one replica after the other, so that two
-/// versions run at the same time.
+/// versions run at the same time for a while.
 async fn upgrade(w: &World, level: &str, rollout: DefaultsRollout, replicas: &[String], between: Duration) {
     w.bring(std::slice::from_ref(&POLICIES[level]), rollout);
     if replicas.is_empty() {

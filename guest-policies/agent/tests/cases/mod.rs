@@ -67,7 +67,7 @@ impl Case {
 
     /// Returns the recorded children of the case's object, or `None` if the plan need not match the recorded children.
     pub(crate) fn expected(&self) -> Option<Vec<Value>> {
-        // Cases that deviate from the Go operator in other points than the children: their plans match the recordings.
+        // These cases deviate from the Go operator, but not in the children: their plans match the recordings.
         const SAME_PLAN: [&str; 3] =
             ["agent-network-peer-missing", "agent-network-peer-unexposed", "agent-telemetry-enabled-no-endpoint"];
         let own = format!("agent-{}", self.primary().name());
@@ -116,7 +116,7 @@ impl Case {
         testing::plan::<Agent>(&self.subject())
     }
 
-    /// Returns the report on the plan for a Deployment that has the status in the recording.
+    /// Returns the report of the policy if the Deployment has the status of the recording.
     pub(crate) fn report(&self) -> Report {
         let subject = self.subject();
         let plan = testing::plan::<Agent>(&subject).unwrap();
@@ -131,7 +131,7 @@ impl Case {
     }
 }
 
-/// Returns the settings for a profile of `profiles.yaml`, such as `gateway`: the settings that its environment gives.
+/// Returns the settings that result from the variables of a profile in `profiles.yaml`, such as the profile `gateway`.
 fn settings(profile: &str) -> Value {
     let profiles = yaml::parse(&fs::read_to_string(golden().join("profiles.yaml")).unwrap()).unwrap();
     let mut environment = profiles["base"].as_object().unwrap().clone();

@@ -1,4 +1,4 @@
-// Package amend changes the plan of the policy below. It is for overlays.
+// Package amend has functions with which an overlay changes the plan of the policy below.
 //
 // An overlay may change children and add children. It must not drop or rename children, or change their selectors.
 package amend
@@ -19,17 +19,17 @@ type Child struct {
 	position uint32
 }
 
-// Declare declares that the value at `path` of the manifest, and all values below it, come from `source`, like Origin of
-// [kaos.Manifest].
+// Declare records `source` as the origin of the value at `path` of the manifest, and of all values below that path,
+// like the method Origin of [kaos.Manifest].
 func (c *Child) Declare(path, source string) {
 	c.plan.Origins = append(c.plan.Origins, kaos.Origin{Manifest: c.position, Path: path, From: source})
 }
 
-// Children returns the children of the plan. The loop may change each child. A manifest that does not change keeps its
-// text.
+// Children returns the children of the plan. The loop over them may change each child. A child that the loop does not
+// change keeps its JSON text.
 func Children(plan *kaos.Plan) iter.Seq[*Child] {
 	return func(yield func(*Child) bool) {
-		// The loop does not visit the children that it adds.
+		// The loop does not visit the children that its body adds.
 		for position, text := range slices.Clone(plan.Manifests) {
 			manifest, ok := kaos.Parse(text).(kaos.Map)
 			if !ok {
@@ -48,7 +48,7 @@ func Children(plan *kaos.Plan) iter.Seq[*Child] {
 	}
 }
 
-// PodTemplates returns the pod template of each workload of the plan. The loop may change each template.
+// PodTemplates returns the pod template of each workload of the plan. The loop over them may change each template.
 func PodTemplates(plan *kaos.Plan) iter.Seq[kaos.Map] {
 	return func(yield func(kaos.Map) bool) {
 		for child := range Children(plan) {

@@ -6,7 +6,7 @@ import (
 	"github.com/kaos-tools/policy-operator/guest-policies/go/kaos"
 )
 
-// PodTemplate returns the pod template of a workload, or nil. A bare Pod is its own template.
+// PodTemplate returns the pod template of a workload, or nil. For a Pod, it returns the manifest itself.
 func PodTemplate(manifest kaos.Map) kaos.Map {
 	for _, path := range [][]string{nil, {"spec", "template"}, {"spec", "jobTemplate", "spec", "template"}} {
 		template := manifest
@@ -36,7 +36,7 @@ func Containers(template kaos.Map) []kaos.Map {
 	return containers
 }
 
-// AddLabels adds labels to a manifest or to a pod template. It keeps labels that exist, because selectors may use them.
+// AddLabels adds labels to a manifest or to a pod template. Existing labels keep their values: selectors may use them.
 func AddLabels(to kaos.Map, labels map[string]string) {
 	existing := member(member(to, "metadata"), "labels")
 	for key, value := range labels {
@@ -72,7 +72,7 @@ func OnRegistry(image, registry string) string {
 	return registry + "/" + path
 }
 
-// member returns a member as an object. A member that is missing or not an object becomes an empty object.
+// member returns a member of a map as an object. If the member is missing or not an object, it becomes an empty object.
 func member(of kaos.Map, name string) kaos.Map {
 	own, ok := of[name].(kaos.Map)
 	if !ok {

@@ -6,7 +6,7 @@ import (
 	"github.com/kaos-tools/policy-operator/guest-policies/go/kaos"
 )
 
-// defaultOf returns the default of a part of a schema: its own default, filled with the defaults of its properties.
+// defaultOf returns the default of a part of a schema: the part's `default`, completed with those of its properties.
 func defaultOf(node, root kaos.Map) any {
 	value := copied(node["default"])
 	if target, ok := node["$ref"].(string); ok && value == nil {

@@ -10,7 +10,7 @@ import (
 // SubjectBuilder builds a subject.
 type SubjectBuilder struct{ subject kaos.Subject }
 
-// Subject starts a subject for this object, without settings and found objects.
+// Subject returns a builder of a subject for this object, without settings and found objects.
 func Subject(object any) SubjectBuilder {
 	return SubjectBuilder{kaos.Subject{
 		Object:   kaos.Text(object),
@@ -52,14 +52,14 @@ func (b SubjectBuilder) Answer(id string, answer kaos.Answer) SubjectBuilder {
 	return b
 }
 
-// Serves says that the cluster serves this type, which the claim lists among its wishes.
+// Serves adds a type to the types that the cluster serves. The claim must list the type among its wishes.
 func (b SubjectBuilder) Serves(apiVersion, kind string) SubjectBuilder {
 	served := append([]kaos.ResourceType{}, b.subject.Cluster.Served...)
 	b.subject.Cluster.Served = append(served, kaos.ResourceType{APIVersion: apiVersion, Kind: kind})
 	return b
 }
 
-// Applied says that the host has already applied all children of a plan of the object.
+// Applied makes a subject for whose object the host has already applied all children of a plan.
 func (b SubjectBuilder) Applied() SubjectBuilder {
 	b.subject.Applied = true
 	return b

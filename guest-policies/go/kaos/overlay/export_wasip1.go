@@ -7,7 +7,7 @@ import (
 )
 
 // These are the functions that the world `overlay` exports, with the signatures of the canonical ABI of components. A
-// function with an answer returns the address of the answer.
+// function with a result returns the address of the result.
 
 var (
 	passes = map[uint32]*pass{}
@@ -62,7 +62,7 @@ func exportMapEnv(number, base, length uint32) uint32 {
 	return wire.WriteResult(&guest.Memory, env, refused)
 }
 
-// The ABI passes the parameters in memory, because a plan has more parts than a function can have parameters.
+// The ABI passes the parameters in memory, because a plan has more fields than a function can have parameters.
 //
 //go:wasmexport kaos:policy/amendment@0.1.0#[method]pass.amend
 func exportAmend(at uint32) uint32 {

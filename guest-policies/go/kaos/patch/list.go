@@ -16,7 +16,7 @@ func baseWithoutKey(key string) string {
 	return "cannot be merged: an item of the base list has no " + key
 }
 
-// ids returns the ids of items: the value of the merge key, or the item itself in a list without a merge key.
+// ids returns the id of each item: the value of the merge key, or the item itself if the list has no merge key.
 func ids(items []any, key string, path kaos.Path, missing func(string) string) ([]string, mistake) {
 	all := make([]string, len(items))
 	for i, item := range items {
@@ -45,7 +45,7 @@ func idOf(value any) string {
 	return "\x00" + string(kaos.Text(value))
 }
 
-// protocol returns the protocol, which distinguishes ports with the same number. It is empty for TCP, the default.
+// protocol returns a port's protocol, to distinguish ports with the same number. It is empty for TCP, the default.
 func protocol(key string, members kaos.Map) string {
 	if key != "containerPort" && key != "port" {
 		return ""
@@ -67,8 +67,8 @@ func positions(ids []string) map[string]int {
 	return first
 }
 
-// arrange orders items as strategicpatch does. Items with an id in `wanted` get its order. The other items keep their
-// order. Such an item comes before an item of `wanted` only if `below` contains both items in this order.
+// arrange orders items as strategicpatch does. Items with an id in `wanted` get the order of `wanted`. The other items
+// keep their order. One of these comes before an item of `wanted` only if `below` contains both in this order.
 func arrange(items []any, own, wanted, below []string) []any {
 	type placed struct {
 		was  int
@@ -177,11 +177,11 @@ func (m merger) mergeList(base, patch []any, rule rule, wanted any, isOrdered bo
 	if wrong != fine {
 		return nil, wrong
 	}
-	// Go reuses the slots of deleted items for new items, and treats these new items as items of the base.
+	// Go's strategicpatch reuses the slots of deleted items for new items, and treats the new items as items of the base.
 	return arrange(kept, own, order, own[:min(length, len(own))]), fine
 }
 
-// mergeSet merges plain values into one set.
+// mergeSet merges two lists of plain values into one list without duplicates.
 func mergeSet(base, patch []any, wanted any, isOrdered bool, path kaos.Path) ([]any, mistake) {
 	kind := func(value any) string {
 		switch value.(type) {

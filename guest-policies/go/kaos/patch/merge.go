@@ -25,7 +25,7 @@ func (m merger) checkObject(patch kaos.Map, of *typ, path kaos.Path) mistake {
 			return mistake{"$patch must be delete, merge or replace", path.Key(directive)}
 		}
 	}
-	// An empty text means unset, as on an API server: `value: ""` is allowed together with `valueFrom`.
+	// An empty text counts as unset, as on an API server: `value: ""` is allowed together with `valueFrom`.
 	first := ""
 	for _, key := range sorted(patch) {
 		if !m.exclusive || !of.rivals(key) || patch[key] == nil || patch[key] == "" {
@@ -85,7 +85,7 @@ func fresh(patch any) any {
 	case []any:
 		kept := []any{}
 		for _, item := range patch {
-			// An item with a directive is not content.
+			// Skip an item with a directive: it has no content.
 			if members, ok := item.(kaos.Map); ok && members[directive] != nil {
 				continue
 			}
@@ -198,7 +198,7 @@ func retain(base, patch kaos.Map, path kaos.Path) mistake {
 	return fine
 }
 
-// makeRoom removes the members of the base that must not exist together with a member of the patch.
+// makeRoom removes those members of the base that are not allowed together with a member of the patch.
 func makeRoom(base, patch kaos.Map, of *typ) {
 	sets := func(key string) bool { return patch[key] != nil }
 	if of.by != "" {
@@ -228,7 +228,7 @@ func deleteItems(base kaos.Map, field string, gone any, path kaos.Path) mistake 
 	return fine
 }
 
-// setOrder applies $setElementOrder if the patch does not contain the field.
+// setOrder applies $setElementOrder to the list of the base if the patch does not contain this list.
 func setOrder(base kaos.Map, field string, wanted any, of *typ, path kaos.Path) mistake {
 	list, ok := wanted.([]any)
 	if !ok {

@@ -1,9 +1,9 @@
 // Package patch applies strategic merge patches to JSON, with the merge keys of pod specs and containers.
 //
 // The merge follows Go's strategicpatch, including the order of lists. It gives the same result as the library in Rust.
-// Three rules are only for policies. A member of the patch removes the members of the base that it excludes. The merge
-// refuses a patch with two members that exclude each other. The policy's own container stays first if the patch only
-// adds containers. The result never contains a directive or a null.
+// Three rules are additional. A member of the patch removes the members of the base that it excludes. The merge refuses
+// a patch with two members that exclude each other. The policy's own container stays first if the patch only adds
+// containers. The result never contains a directive or a null.
 package patch
 
 import (
@@ -61,13 +61,13 @@ func (m merger) run(base kaos.Map, patch any, of *typ, root string) (kaos.Map, e
 	return merged, nil
 }
 
-// mistake is a mistake in a patch. An empty message means that there is none.
+// mistake is a mistake in a patch. An empty message means no mistake.
 type mistake struct {
 	message string
 	path    kaos.Path
 }
 
-// names reports whether a patch names a container, in its list of containers or in the order of this list.
+// names reports whether a patch names the container `own`, in its list of containers or in the order of this list.
 func names(patch any, own string) bool {
 	members, _ := patch.(kaos.Map)
 	for _, list := range []string{"containers", elementOrder + "containers"} {

@@ -17,12 +17,12 @@ func isDirective(key string) bool {
 	return key == directive || key == retainKeys || strings.HasPrefix(key, elementOrder) || strings.HasPrefix(key, deleteFrom)
 }
 
-// typ has the fields with a merge rule, and the members that exclude each other.
+// typ describes a type: its fields with a merge rule, and its members that exclude each other.
 type typ struct {
 	fields map[string]rule
-	// among has members of which a patch can set at most one.
+	// among lists members of which a patch can set at most one.
 	among []string
-	// allBut is the name of a member. If allBut is set, a patch can set at most one other member.
+	// allBut is the name of a member that does not count. If allBut is set, a patch can set at most one other member.
 	allBut *string
 	// by is the name of a member. If the patch gives this member a new value, the merge removes all members of the base.
 	by string

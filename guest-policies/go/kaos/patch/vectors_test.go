@@ -29,7 +29,7 @@ var (
 	}}
 )
 
-// tidy removes the directives and nulls that Go leaves in a value.
+// tidy removes the directives and nulls that Go's strategicpatch leaves in a value.
 func tidy(value any) any {
 	switch value := value.(type) {
 	case kaos.Map:

@@ -7,7 +7,7 @@ import (
 )
 
 // These are the functions that the world `policy` exports, with the signatures of the canonical ABI of components. A
-// function with an answer returns the address of the answer.
+// function with a result returns the address of the result.
 
 var (
 	passes = map[uint32]*pass{}

@@ -40,7 +40,7 @@ pub(crate) fn cases(prefix: &str, kind: &str) -> Vec<Case> {
 fn load(folder: &Path, kind: &str, profiles: &Value, golden: &Path) -> Case {
     let about = documents(&folder.join("case.yaml")).remove(0);
     let mut objects = documents(&golden.join("runtimes.yaml"));
-    // The case's own ConfigMap of runtimes replaces the general one.
+    // If the case has its own ConfigMap of runtimes, it replaces the ConfigMap that all cases share.
     let of_the_case = documents(&folder.join("input.yaml"));
     objects.retain(|one| of_the_case.iter().all(|other| other["metadata"]["name"] != one["metadata"]["name"]));
     objects.extend(of_the_case);
@@ -110,8 +110,8 @@ impl Case {
         assert_eq!((&json!(report.phase), &json!(report.message)), (&recorded["phase"], &recorded["message"]));
     }
 
-    /// Checks that `plan` and the first report on `plan` match the recording. Otherwise prints the policy's result and
-    /// the recording.
+    /// Checks that `plan` and the first report on `plan` match the recording. If they differ, the failing test prints
+    /// both.
     pub(crate) fn assert_same<P: Policy>(&self, subject: &Subject, plan: &Result<Plan, Refusal>) {
         let plan = plan.as_ref().unwrap_or_else(|refused| panic!("{}: refused: {refused:?}", self.name));
         let (ours, theirs) = (children(plan), self.recorded_children());
@@ -128,7 +128,7 @@ impl Case {
     }
 }
 
-/// Returns the manifests of a plan, in the form in which they are compared with the recording.
+/// Returns the manifests of a plan, in a form that a test can compare with the recording.
 pub(crate) fn children(plan: &Plan) -> Vec<Value> {
     comparable(testing::manifests(plan).iter().map(|manifest| manifest.value().clone()).collect())
 }

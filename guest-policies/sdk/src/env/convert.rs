@@ -38,8 +38,8 @@ fn selector_json(selector: &KeySelector) -> Value {
 }
 
 /// Reads the variables of the `env` array at `path` of the object. Entry `i` gets the origin `path[i]`. If several
-/// entries have the same name, the last entry wins, as in Kubernetes. It moves to the position of the first of these
-/// entries, unless it refers to a variable after that position.
+/// entries have the same name, the last entry wins, as in Kubernetes. The kept entry moves to the position of the first
+/// of these entries, unless its value refers to a variable after that position.
 pub fn from_json(container: &str, list: &[Value], path: &str) -> Result<Vec<EnvVar>, Refusal> {
     let vars = all(container, list, path)?;
     let order = order(vars.iter().map(|var| Some(definition(var))));
@@ -130,7 +130,7 @@ fn env_lists(pod_spec: &Value) -> impl Iterator<Item = (&str, (&'static str, usi
     })
 }
 
-/// Reads name and source of item `at` in the list at `path`.
+/// Reads the name and the source of the variable at index `at` of the list at `path`.
 fn variable<'a>(item: &'a Value, path: &Path, at: usize, wrong: &mut Violations) -> Option<(&'a str, EnvSource)> {
     let Some(name) = name(item) else {
         wrong.add(path.index(at).key("name"), "is required; it is the variable's name");

@@ -24,7 +24,7 @@ pub(super) fn fresh(patch: &Value) -> Option<Value> {
     }
 }
 
-/// Like [`fresh`], for an item of a list. An item with a directive is not content.
+/// Like [`fresh`], for an item of a list. Returns `None` for an item with a directive, which is not content.
 fn fresh_item(item: &Value) -> Option<Value> {
     if item.get(DIRECTIVE).is_some() { None } else { fresh(item) }
 }

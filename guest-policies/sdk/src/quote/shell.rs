@@ -2,8 +2,8 @@
 
 use alloc::{borrow::ToOwned, string::String};
 
-/// Returns `text` as one word of a POSIX shell. Plain words stay unchanged. Removes NUL, because an argument of a
-/// program cannot contain this character.
+/// Returns `text` as one word of a POSIX shell. Plain words stay unchanged. Removes each NUL character, because an
+/// argument of a program cannot contain it.
 pub fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '%' | '+' | ',' | '-' | '.' | '/' | ':' | '@' | '_');
     if !text.is_empty() && text.chars().all(plain) {

@@ -6,7 +6,7 @@ use super::reader::Reader;
 use alloc::vec::Vec;
 use serde_json::Value;
 
-/// The token before a value. It decides where a list or an object can begin.
+/// The token before a value. This token decides where a list or an object can begin.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum TokenBefore {
     /// The token before the value is `- ` or `? `, or the value is at the start of the document. A list or an object

@@ -7,7 +7,7 @@ from wit_world.imports import types
 
 from kaos.refusal import Violations, text
 
-# The build compiles the patterns. Compiling them in each pass would cost most of the pass's fuel.
+# The build compiles these patterns, because compiling them in each pass would cost most of the pass's fuel.
 _ESCAPED = re.compile(r"\$(?=[$(\u0080-\U0010ffff])")
 _REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _NO_LIST = "must be a list of variables"

@@ -91,7 +91,7 @@ class Merger:
 
     def _member(self, base, key, patch, of, path):
         below, overlay, rule = base.get(key), patch[key], of.fields.get(key, NO_RULE)
-        # `order` has no item or one item, because a patch without an order differs from a patch with the order None.
+        # If the patch has no order, `order` is empty. If the patch has the order None, `order` contains this None.
         order = [patch[_ORDER + key]] if _ORDER + key in patch else []
         if isinstance(overlay, dict) and isinstance(below, dict):
             merged = self._map(below, overlay, rule.of if rule.of and not rule.key else PLAIN, path)
@@ -154,7 +154,7 @@ def fresh(patch):
         made = {key: fresh(value) for key, value in patch.items() if not is_directive(key)}
         return {key: value for key, value in made.items() if value is not None}
     if isinstance(patch, list):
-        # An item with a directive is not content.
+        # Leave out the items with a directive: they are not content.
         made = [fresh(item) for item in patch if not (isinstance(item, dict) and item.get("$patch") is not None)]
         return [item for item in made if item is not None]
     return patch

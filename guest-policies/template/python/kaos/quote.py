@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-# The build compiles the patterns. Compiling them in each pass would cost most of the pass's fuel.
+# The build compiles these patterns, because compiling them in each pass would cost most of the pass's fuel.
 _LABEL = re.compile(r"[a-z0-9-]*")
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9%+,./:@_-]+")
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_$-]+")

@@ -36,7 +36,7 @@ class Rollout:
         replicas = _count(status, "replicas")
         rollout = Rollout(_count(spec, "replicas", 1), replicas, _count(status, "readyReplicas"), is_live=True)
         if _count(status, "observedGeneration") >= _count(found["metadata"], "generation"):
-            # All old pods can be among the available pods. So at least this many available pods are new.
+            # Possibly all old pods are available. Subtract them, so that the number is never too high.
             old = max(replicas - _count(status, "updatedReplicas"), 0)
             rollout.available = max(_count(status, "availableReplicas") - old, 0)
         return rollout
@@ -68,7 +68,7 @@ def default_report(seen):
         rollout = Rollout.of(own, child.identity.kind)
         up += child.live is not None and (rollout.serves or rollout.wanted == 0)
     exist = all(child.live is not None for child in seen.children)
-    # Without children, nothing shows that the host applied an earlier plan.
+    # Without children, the report cannot tell whether the host applied an earlier plan.
     gated = isinstance(seen.outcome, types.Outcome_Gated) and len(seen.children) > 0
     ready = (isinstance(seen.outcome, types.Outcome_Applied) or gated) and exist and up == len(workloads)
     failed = isinstance(seen.outcome, (types.Outcome_Refused, types.Outcome_Failed))

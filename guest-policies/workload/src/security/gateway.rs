@@ -15,7 +15,7 @@ pub const GATEWAY_POLICY_API: &str = "gateway.envoyproxy.io/v1alpha1";
 /// The kind of the object that protects a route.
 pub const GATEWAY_POLICY_KIND: &str = "SecurityPolicy";
 
-/// The name of the decision point's Service. The next constant is the Service's port.
+/// The name of the decision point's Service. `PDP_PORT` is the port of this Service.
 const PDP: &str = "kaos-pdp";
 const PDP_PORT: u16 = 9191;
 /// The header with the token of the calling Agent.

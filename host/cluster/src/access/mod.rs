@@ -29,7 +29,7 @@ pub(crate) enum Access {
 /// The error in the answer to a `SelfSubjectRulesReview` if a webhook also decides about access.
 const UNLISTED: &str = "webhook authorizer does not support user rule resolution";
 
-/// A function that a test provides. It returns whether a request is allowed.
+/// A function that a test provides. The function returns whether a request is allowed.
 pub(crate) type Rule = dyn Fn(&Attempt) -> bool + Send + Sync;
 
 impl Access {
@@ -49,8 +49,8 @@ impl Access {
     }
 
     /// Returns the result of a `SelfSubjectRulesReview`: the RBAC rules that apply to a user in a namespace. If a
-    /// function of the test also decides, the result contains the mark `incomplete`, because the cluster cannot list
-    /// the requests that the function allows. A real server does the same for webhooks.
+    /// function of the test also decides about access, the field `incomplete` is true, because the cluster cannot list
+    /// the requests that the function allows. A real server does the same if a webhook decides about access.
     pub(crate) fn rules(&self, user: &str, namespace: &str, store: &Store) -> Value {
         let resolved = |rules: Vec<Value>| json!({"incomplete": false, "nonResourceRules": [], "resourceRules": rules});
         match self {

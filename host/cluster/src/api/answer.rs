@@ -23,9 +23,9 @@ pub(crate) enum Answer {
     },
     /// A stream of changes.
     Watch(Watch),
-    /// The answer is another JSON document.
+    /// Any other JSON document.
     Document(Value),
-    /// The answer is aggregated discovery in one document.
+    /// Aggregated discovery: one JSON document that lists all groups, versions and resources.
     Discovery(Value),
     /// A plain text.
     Text(String),

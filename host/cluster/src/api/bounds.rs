@@ -66,12 +66,12 @@ fn foresee(document: &Value, operation: &PatchOperation, copied: &mut usize) -> 
             if levels_above(to) <= levels_above(from) {
                 return Ok(());
             }
-            // A move counts towards the copy limit, too, because this function has to measure the moved value.
+            // The copy limit also counts moved values, because this function measures each of them.
             (to, document.pointer(from), true)
         }
         PatchOperation::Remove(_) | PatchOperation::Test(_) => return Ok(()),
     };
-    // If the value is missing, the operation itself fails later.
+    // If the document has no value at `from`, the operation itself fails later.
     let Some(value) = value else { return Ok(()) };
     let (levels, bytes) = measure(value);
     if levels_above(to) + levels > LEVELS {

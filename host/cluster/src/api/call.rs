@@ -1,4 +1,4 @@
-//! A parsed request, and the other inputs from which the API computes the answer.
+//! A parsed request, and the other inputs from which the API computes the answer to the request.
 
 use bytes::Bytes;
 

@@ -54,7 +54,7 @@ pub(super) fn identity(request: &Request<'_>, value: &mut Value) -> Result<(), A
         return Err(ApiError::bad_request("the body is no object"));
     }
     if resource.custom.is_none() && value["kind"].is_null() && value["apiVersion"].is_null() {
-        // For built-in objects, the path alone determines the kind.
+        // A built-in object needs no `kind` and no `apiVersion` in its body: the path determines both.
         value["kind"] = json!(resource.kind);
         value["apiVersion"] = json!(resource.api_version());
     }
@@ -106,7 +106,8 @@ pub(super) fn identity(request: &Request<'_>, value: &mut Value) -> Result<(), A
     Ok(())
 }
 
-/// Handles unknown fields as the request asks, and converts the object to its stored form. Returns warnings.
+/// Removes or refuses unknown fields, as the request asks, and converts the object to its stored form. Returns
+/// warnings.
 pub(super) fn settle(request: &Request<'_>, value: &mut Value) -> Result<Vec<String>, ApiError> {
     let resource = request.resource;
     bounds::check(value)?;

@@ -1,4 +1,4 @@
-//! DELETE: preconditions, finalizers, propagation and grace periods.
+//! Handles DELETE requests, with preconditions, finalizers, propagation and grace periods.
 
 use std::{sync::Arc, time::Duration};
 

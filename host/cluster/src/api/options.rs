@@ -67,7 +67,7 @@ impl Options {
                 "allowWatchBookmarks" => options.bookmarks = flag,
                 "sendInitialEvents" => options.initial_events = flag,
                 "timeoutSeconds" => {
-                    // A negative timeout ends the watch at once.
+                    // Treat a negative timeout as zero, which ends the watch at once.
                     let seconds = u64::try_from(number(&value)?).unwrap_or_default();
                     options.timeout_seconds = Some(seconds.min(LONGEST));
                 }

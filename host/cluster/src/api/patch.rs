@@ -1,4 +1,4 @@
-//! PATCH, in all four patch formats.
+//! Handles PATCH requests in all four patch formats.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ fn keeps_uid(request: &Request<'_>, new: &Value, old: &Value) -> Result<(), ApiE
     Err(ApiError::invalid(&request.resource.kind_subject(request.name), &[cause]))
 }
 
-/// Applies an object on the server side.
+/// Handles a server-side apply.
 fn apply(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let resource = request.resource;
     if request.call.options.field_manager.is_empty() {

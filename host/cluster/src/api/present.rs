@@ -74,8 +74,7 @@ pub(crate) fn present(resource: &Resource, object: &Arc<Value>) -> Arc<Value> {
     }
 }
 
-/// Returns the object in the shape of the requested API group, because field selectors use the field names of this
-/// shape.
+/// Returns the object with the field names of the requested API group, because field selectors use these names.
 pub(super) fn in_shape<'a>(resource: &Resource, object: &'a Value) -> Cow<'a, Value> {
     if resource.family == Family::NewEvent {
         Cow::Owned(kinds::event_from_stored(object))

@@ -40,7 +40,7 @@ pub(crate) fn route(catalogue: &Catalogue, method: &Method, path: &str, watch: b
     };
     let find = |plural: &str| catalogue.find(group, version, plural).cloned();
     let target = match *rest {
-        // This path names the namespace itself. Longer paths with this prefix name objects in the namespace.
+        // A path with only these two parts names the namespace itself. Most longer paths name objects in the namespace.
         ["namespaces", name] if group.is_empty() => object(find("namespaces"), "", name, ""),
         ["namespaces", name, subresource @ ("status" | "finalize")] if group.is_empty() => {
             object(find("namespaces"), "", name, subresource)
@@ -103,7 +103,8 @@ fn decode(part: &str) -> String {
     if !part.contains('%') {
         return part.to_owned();
     }
-    // The parser would convert `+` to a space, and would split the text at `=` and `&`. So escape these characters.
+    // The parser of forms would convert `+` to a space, and would split the text at `=` and `&`. So escape these
+    // characters.
     let escaped = part.replace('+', "%2B").replace('=', "%3D").replace('&', "%26");
     form_urlencoded::parse(escaped.as_bytes()).map(|(key, _)| key.into_owned()).collect()
 }

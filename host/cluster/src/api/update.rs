@@ -34,7 +34,7 @@ pub(super) fn update(state: &mut State, request: &Request<'_>) -> Result<Answer,
     Ok(request.answer(StatusCode::OK, &stored, warnings))
 }
 
-/// Replaces `old` by `new`, for PUT and for every patch except apply. The caller has converted `new` with
+/// Replaces `old` by `new`, for PUT and for every patch except apply. The caller must have converted `new` with
 /// `decode::settle`.
 pub(super) fn replace(
     state: &mut State,

@@ -1,4 +1,4 @@
-//! Compares two objects. Returns the changes as three sets of fields.
+//! Compares two objects. Returns three sets of fields: added, modified and removed.
 
 use std::collections::BTreeMap;
 

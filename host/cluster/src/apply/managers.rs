@@ -85,7 +85,7 @@ impl Managed {
         self.release(&touched.union(&changes.removed), None);
         let fields = touched.difference(&UNMANAGED);
         if !fields.is_empty() {
-            // As on a real server, a write to the scale subresource has no time.
+            // As on a real server, the entry of a manager that writes to the scale subresource has no time.
             let time = (manager.subresource != "scale").then(|| rules.now.to_owned());
             let entry =
                 self.0.entry(manager).or_insert_with(|| ManagerEntry { fields: FieldSet::default(), time: None });
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(message, format!("Apply failed with 1 conflict: conflict with \"one\": {path}"));
         let live = managed.apply(&live, &two, &manager("two"), true, &rules()).unwrap();
         assert_eq!(live["spec"]["template"]["spec"]["containers"][0]["image"], "y");
-        // The second manager owns the field now. So the field stays, although the first manager no longer applies it.
+        // The second manager owns the field now. So the field stays when the first manager no longer applies it.
         let one = deployment(&json!([{"name": "a"}]), &json!({}));
         let live = managed.apply(&live, &one, &manager("one"), false, &rules()).unwrap();
         assert_eq!(live["spec"]["template"]["spec"]["containers"][0]["image"], "y");

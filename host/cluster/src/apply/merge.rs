@@ -68,7 +68,7 @@ fn items(left: &[Value], right: &[Value], list: &List) -> Vec<Value> {
                 continue;
             }
             if in_right.contains_key(at) && shared.peek().is_some_and(|next| next != at) {
-                // Both lists contain this item. It gets its position from the applied list.
+                // Both lists contain this item. The item gets its position from the applied list.
                 l += 1;
                 continue;
             }

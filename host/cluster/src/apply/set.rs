@@ -1,4 +1,5 @@
-//! A set of fields as a tree, like `fieldsV1`. An inner node of the tree can also be a member of the set.
+//! A set of fields as a tree, like the JSON of `fieldsV1` in managed fields. An inner node of the tree can also be a
+//! member of the set.
 
 use std::collections::BTreeMap;
 
@@ -92,8 +93,8 @@ impl FieldSet {
         Self { owned: self.owned, below: below.collect() }
     }
 
-    /// For each member, adds every field on the path to the member that the schema declares. A caller that removes all
-    /// members of the result from an object thus also removes these fields.
+    /// Adds the fields on the path to each member, if the schema declares these fields. So if a caller removes all
+    /// members of the result from an object, these fields disappear, too.
     pub(super) fn with_declared_fields(&self, node: &Node) -> Self {
         let below = self.below.iter().map(|(step, set)| {
             let (declared, inner) = match (step.strip_prefix("f:"), &node.shape) {

@@ -90,8 +90,8 @@ fn list_items(live: &[Value], patch: &[Value], order: Option<&[Value]>, list: &L
     sort(out, order.as_deref(), live, |item| item.get(key).cloned().unwrap_or(Value::Null))
 }
 
-/// Sorts items. The items in `order` get the order that they have there. The other items keep their own order: such an
-/// item comes before an item in `order` only if it also precedes it in the live list.
+/// Sorts items. Items in the list `order` get the order of this list. The other items keep their own order. Such an
+/// item comes before an item in `order` only if the live list has the same order.
 fn sort(items: Vec<Value>, order: Option<&[Value]>, live: &[Value], identity: impl Fn(&Value) -> Value) -> Vec<Value> {
     let Some(order) = order else { return items };
     let rank = |item: &Value| order.iter().position(|wanted| identity(wanted) == identity(item));

@@ -77,7 +77,7 @@ impl Catalogue {
             .collect()
     }
 
-    /// Starts to serve the types of a `CustomResourceDefinition`. They replace the types of the
+    /// Starts to serve the types of a `CustomResourceDefinition`. These types replace the types of the
     /// `CustomResourceDefinition`'s earlier generation.
     pub(crate) fn install(&mut self, definition: &Value, revision: u64) {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default();

@@ -28,7 +28,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) {
     let keys: Vec<Key> = state.store.list(&objects, "").map(|(key, _)| key.clone()).collect();
     if let Some(custom) = served(state, &objects) {
         for key in &keys {
-            // An object with finalizers remains. When it is gone, the controller runs again.
+            // An object with finalizers remains. When this object is gone, the controller runs again.
             let _left = api::delete(state, &custom, key, &Deletion::default(), &now);
         }
     }

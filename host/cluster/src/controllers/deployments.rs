@@ -271,7 +271,7 @@ fn set_condition(conditions: &mut Vec<Value>, kind: &str, holds: bool, (reason, 
         "lastUpdateTime": now, "lastTransitionTime": since}));
 }
 
-/// Records progress in a condition. So the progress deadline starts again.
+/// Records progress in a condition, which restarts the time until the progress deadline.
 fn touch_condition(conditions: &mut Vec<Value>, kind: &str, texts: (&str, &str), now: &str) {
     let known = conditions.iter_mut().find(|condition| condition["type"] == *kind);
     match known.filter(|known| known["status"] == "True" && known["reason"] == *texts.0) {

@@ -1,5 +1,5 @@
-//! Ends the pods of Jobs. With the fate [`PodFate::ReadyAfter`], a pod of a Job succeeds after the fate's time. With
-//! the fate [`PodFate::CrashLoop`], a pod with the restart policy `Never` fails at the first crash.
+//! Ends the pods of Jobs. With the fate [`PodFate::ReadyAfter`], a pod of a Job succeeds after the time in the fate.
+//! With the fate [`PodFate::CrashLoop`], a pod with the restart policy `Never` fails at the first crash.
 
 use std::{sync::Arc, time::Duration};
 

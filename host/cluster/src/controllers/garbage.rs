@@ -48,8 +48,9 @@ fn foreground(state: &mut State, place: &ObjectId, owner: &Value, moment: &Momen
     }
 }
 
-/// Deletes an object that has owner references but no remaining owner. An owner that waits in foreground deletion does
-/// not count as remaining. If some owners remain, removes the references to the missing owners instead.
+/// Deletes an object that has owner references but no remaining owner. An owner in foreground deletion, which waits for
+/// its dependents, does not count as remaining. If some owners remain, removes the references to the missing owners
+/// instead.
 fn judge(state: &mut State, place: &ObjectId, object: &Value, moment: &Moment<'_>) {
     let references = owners(object);
     if references.is_empty() || !meta(object, "deletionTimestamp").is_empty() {

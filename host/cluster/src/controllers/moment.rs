@@ -1,4 +1,4 @@
-//! The inputs of a controller, except the state.
+//! The inputs of a controller besides the state: the time, and the fates of pods.
 
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use super::Fates;
 use crate::clock;
 
-/// The inputs of a controller, except the state.
+/// The inputs of a controller besides the state: the time, and the fates of pods.
 pub(crate) struct Moment<'a> {
     pub(crate) now: Timestamp,
     pub(crate) instant: Instant,

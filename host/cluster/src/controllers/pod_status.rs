@@ -90,7 +90,7 @@ pub(super) fn set_condition(pod: &mut Value, kind: &str, holds: bool, why: Optio
     pod["status"]["conditions"] = json!(conditions);
 }
 
-/// Checks whether a pod is available: it must have been ready for `min_ready_seconds`. If the pod is ready, but for a
+/// Checks whether a pod is available: it must have been ready for `min_ready_seconds`. If the pod has been ready for a
 /// shorter time, the error contains the remaining time.
 pub(super) fn availability(pod: &Arc<Value>, min_ready_seconds: u64, now: Timestamp) -> Result<(), Option<Duration>> {
     let since = ready_since(pod).and_then(clock::parse).ok_or(None)?;

@@ -1,6 +1,6 @@
 //! Injects faults into requests and watch events. A test provides a plan that decides about each request and event.
 //!
-//! A plan decides about every request before the request has an effect. Because of the plan, the cluster answers the
+//! A plan decides about every request before the request has an effect. As the plan decides, the cluster answers the
 //! request normally, refuses it, delays it, answers it from an older state, or loses the answer after the request took
 //! effect. A plan also decides about every event before the cluster sends it. All plans use one seeded generator, so
 //! the same seed repeats the same run.
@@ -62,7 +62,7 @@ impl Verb {
 pub struct Attempt {
     /// The name of the user that sent the request.
     pub user: String,
-    /// The program, as named in the `User-Agent` header.
+    /// The name of the client program, from the `User-Agent` header.
     pub program: String,
     /// The verb of the request.
     pub verb: Verb,
@@ -110,8 +110,8 @@ pub enum Outcome {
     FailBefore(Failure),
     /// The request has its effect, and then fails.
     FailAfter(Failure),
-    /// The cluster answers a read from an older state. This state lacks the last changes to objects of the type; the
-    /// number tells how many.
+    /// The cluster answers a read from an older state. The number tells how many of the last changes to objects of the
+    /// type this state lacks.
     Stale(u64),
 }
 
@@ -176,7 +176,7 @@ pub struct NoFaults;
 
 impl FaultPlan for NoFaults {}
 
-/// A function that decides about requests is also a plan.
+/// A test can use a function that decides about requests as a plan.
 impl<F> FaultPlan for F
 where
     F: FnMut(&Attempt, &mut Rng) -> Verdict + Send,

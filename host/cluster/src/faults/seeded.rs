@@ -69,8 +69,8 @@ impl FaultPlan for SeededFaults {
         let outcome = if rng.f64() < self.before {
             Outcome::FailBefore(failure(attempt, rng))
         } else if attempt.verb.is_write() && rng.f64() < self.after {
-            // The request has already taken effect, so choose only a broken connection or a 504: they leave open
-            // whether the request took effect. A conflict would mean that it did not.
+            // The request has already taken effect, so choose only a broken connection or a 504: both leave open
+            // whether the request took effect. A conflict would mean that the request took no effect.
             let lost = if rng.bool() { Failure::Disconnect } else { Failure::Server(504) };
             Outcome::FailAfter(lost)
         } else if !attempt.verb.is_write() && rng.f64() < self.stale {

@@ -64,7 +64,7 @@ pub(crate) fn render(answer: &Answer, accept: &str, include: &str, now: Timestam
     }
 }
 
-/// The body of a list. Items of built-in kinds do not contain `kind` and `apiVersion`.
+/// The body of the answer to a list. Items of built-in kinds do not contain `kind` and `apiVersion`.
 struct ListBody<'a> {
     resource: &'a Resource,
     metadata: &'a Value,
@@ -88,7 +88,7 @@ impl Serialize for ListBody<'_> {
     }
 }
 
-/// An object that is serialized without `kind` and `apiVersion`.
+/// Serializes an object without `kind` and `apiVersion`.
 struct Bare<'a>(&'a Value);
 
 impl Serialize for Bare<'_> {

@@ -64,7 +64,8 @@ async fn accept(listener: TcpListener, service: ClusterService) {
             accepted = listener.accept() => {
                 let Ok((stream, _)) = accepted else { continue };
                 let service = service.clone();
-                // Take the local address of the client's connection: the server itself can listen on all addresses.
+                // Take the local address of the connection, because the listener can have the address for all
+                // interfaces.
                 let connected = stream.local_addr().ok().map(|address| address.ip().to_canonical());
                 connections.spawn(async move {
                     let answer = service_fn(move |request| answer(service.clone(), connected, request));

@@ -1,5 +1,5 @@
-//! Blank objects of built-in kinds. A blank object contains only the fields that Go always writes. A client that
-//! creates an object owns only the fields that differ from the blank object.
+//! Blank objects of built-in kinds. A blank object contains only the fields that a Go client writes even if they are
+//! empty. A client that creates an object owns only the fields that differ from the blank object.
 
 use serde_json::{Value, json};
 

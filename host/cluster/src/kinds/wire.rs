@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::schema::{Node, Scalar, Shape};
 
-/// Fields with numbers and booleans that are not pointers in Go. If such a field is zero, Go omits it.
+/// Fields with a number or a boolean whose type in Go is not a pointer. Go omits such a field if it is zero or false.
 const PLAIN: [&str; 25] = [
     "readOnly",
     "stdin",

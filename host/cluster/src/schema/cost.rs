@@ -19,8 +19,8 @@ const PER_RULE: u64 = 1_000_000;
 /// The maximum number of steps for all rules on one object, as on a real server.
 const IN_ALL: u64 = 10_000_000;
 
-/// The number of items that a rule can copy in one step. In every round, a comprehension copies all items that it has
-/// built so far.
+/// The number of items that a rule can copy at the cost of one step. In every round, a comprehension copies all items
+/// that it has built so far.
 const COPIES: u64 = 16;
 
 /// The error if the CEL rules on an object cost too much.
@@ -121,7 +121,7 @@ fn steps(program: &Program, value: &Value, old: Option<&Value>, largest: u64) ->
 type Values<'a> = Option<Vec<&'a Value>>;
 
 struct Estimate<'a> {
-    /// The names in scope, the innermost name last.
+    /// The variables in scope with their values, the innermost variable last.
     names: Vec<(&'a str, Values<'a>)>,
     largest: u64,
 }

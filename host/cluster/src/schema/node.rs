@@ -32,7 +32,7 @@ pub(crate) struct Node {
 /// The shape of the values that a node allows.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Shape {
-    /// Any value. Maps merge by key, and lists are atomic.
+    /// Any value. If the value is a map, it merges by key. If the value is a list, it is atomic.
     #[default]
     Any,
     /// A single value.
@@ -226,7 +226,7 @@ impl Node {
         }
     }
 
-    /// Applies the fields that `schema` has next to its `$ref`, such as a default.
+    /// Applies the fields that `schema` contains in addition to its `$ref`, such as a default.
     fn overlay(&mut self, schema: &Value) {
         if let Some(default) = schema.get("default") {
             self.default = Some(default.clone());

@@ -166,8 +166,8 @@ impl Store {
         Ok(log.into_iter().flat_map(move |log| log.range(first..)))
     }
 
-    /// Returns the objects of a type in their state before the last `back` changes. If the log has fewer changes, goes
-    /// back to the first change in the log.
+    /// Returns the objects of a type in their state before the last `back` changes. If the log has fewer changes,
+    /// returns the state before the first change in the log.
     pub(crate) fn earlier(&self, resource: &GroupResource, namespace: &str, back: u64) -> Vec<(Key, Arc<Value>)> {
         let mut objects: BTreeMap<Key, Arc<Value>> =
             self.list(resource, namespace).map(|(key, object)| (key.clone(), Arc::clone(object))).collect();

@@ -17,7 +17,7 @@ impl LabelSelector {
         parse::requirements(text).map(Self)
     }
 
-    /// Returns pairs of a label key and a value: each value with which the selector compares the label.
+    /// Returns a pair of a label key and a value for each value that the selector compares with a label.
     pub(crate) fn named(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().flat_map(|requirement| {
             let values = requirement.values.iter().map(String::as_str);

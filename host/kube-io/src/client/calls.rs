@@ -34,7 +34,7 @@ pub enum CallError {
         /// The time limit.
         deadline: Duration,
     },
-    /// This process does not hold the Lease.
+    /// The client did not send a write, because this process does not hold the Lease.
     #[error("{verb} {resource} was not sent: this process does not hold the lease")]
     Fenced {
         /// The verb of the request.
@@ -129,7 +129,7 @@ where
     }
 }
 
-/// Counts a request at its end, also if the request fails or is cancelled.
+/// Counts a request when the request ends, also if it fails or is cancelled.
 #[derive(Debug)]
 struct Record {
     metrics: Arc<dyn IoMetrics>,

@@ -55,7 +55,8 @@ impl Route {
     }
 }
 
-/// The subresources of a namespace. In a path, they follow the namespace's name, like the resources in the namespace.
+/// The subresources of a namespace. In a path, a subresource follows the namespace's name, like a resource in the
+/// namespace.
 const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 
 /// Returns whether a query sets a parameter to true.

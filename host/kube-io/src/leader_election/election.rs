@@ -23,14 +23,16 @@ pub struct Election {
 }
 
 impl Election {
-    /// Creates a candidate for the Lease in a namespace. The client must send writes also while the fence is closed.
+    /// Creates a candidate for the Lease in a namespace. The client must be able to write even while the fence is
+    /// closed.
     pub fn new(client: Client, namespace: &str, identity: String, timing: Timing, fence: Fence) -> Self {
         let standing = watch::Sender::new(Standing::Unknown("the lease was not read yet".to_owned()));
         let rng = Rng::with_seed(hash(&identity));
         Self { seat: Seat { api: Api::namespaced(client, namespace), identity, timing, fence, standing }, rng }
     }
 
-    /// Returns a receiver that shows whether this replica holds the Lease, and each change of this.
+    /// Returns a receiver that shows whether this replica holds the Lease. The receiver wakes at each change of the
+    /// answer.
     pub fn standing(&self) -> watch::Receiver<Standing> {
         self.seat.standing.subscribe()
     }
@@ -53,7 +55,7 @@ impl Election {
                 Err(_) => self.tell(Standing::Unknown(API_SERVER_SILENT.to_owned())),
             }
             let next = self.next_attempt(seen.as_ref());
-            // A Lease that changes all the time must not cause an endless series of requests.
+            // Wait at least this long between attempts, even if the Lease changes all the time.
             let soonest = asked + self.seat.timing.retry_period / 20;
             tokio::select! {
                 () = sleep_until(next) => {}

@@ -13,7 +13,7 @@ use tokio::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FenceState {
-    /// Always open: no other process writes, or the process runs without a Lease.
+    /// The fence is always open, because no other process writes, or because this process runs without a Lease.
     Open,
     /// The fence is open until this time.
     Until(Instant),
@@ -36,7 +36,7 @@ impl Fence {
         Self(Arc::new(watch::Sender::new(FenceState::Until(Instant::now()))))
     }
 
-    /// Keeps the fence open until this time, unless the fence was shut before.
+    /// Keeps the fence open until this time. Does nothing after a call of [`shut`](Self::shut).
     pub(super) fn open_until(&self, moment: Instant) {
         self.0.send_if_modified(|state| {
             let opens = *state != FenceState::Closed;

@@ -1,4 +1,4 @@
-//! The name of the Lease, and a replica's knowledge of the Lease.
+//! The name of the Lease, and the state of the Lease as one replica sees it.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub(super) const API_SERVER_SILENT: &str = "the API server did not respond";
 /// Whether a replica holds the Lease, as far as the replica knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// The replica does not know the state of the Lease, for this reason.
+    /// The replica does not know the state of the Lease. The text is the reason.
     Unknown(String),
     /// Another replica holds the Lease. The text is the identity of the other replica.
     Behind(String),

@@ -1,8 +1,8 @@
 //! Watches the Lease, so that a waiting replica notices each renewal and each release at once.
 //!
 //! An event of the watch only makes the replica read the Lease again. A replica without the right to watch the Lease,
-//! or with a broken watch, reads the Lease at regular intervals. Such a replica takes over a few seconds later than a
-//! replica with a watch.
+//! or with a broken watch, reads the Lease at regular intervals. Such a replica takes over the Lease a few seconds
+//! later than a replica with a watch.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ const NEXT_WATCH: Duration = Duration::from_secs(1);
 pub(super) struct LeaseChanges {
     api: Api<Lease>,
     open: Option<BoxStream<'static, kube::Result<WatchEvent<Lease>>>>,
-    /// The time before which the replica does not open a watch.
+    /// The earliest time at which the replica opens the next watch.
     opens_at: Instant,
 }
 
@@ -66,7 +66,8 @@ impl LeaseChanges {
         if self.open.is_none() {
             sleep_until(self.opens_at).await;
             let asked = WatchParams::default().fields(&format!("metadata.name={LEASE}")).timeout(WATCH_SECONDS);
-            // From version 0, the watch first reports the Lease as it is now. So no change is lost between two watches.
+            // A watch from version 0 first reports the current Lease. So the replica misses no change between two
+            // watches.
             self.open = Some(self.api.watch(&asked, "0").await?.boxed());
         }
         let Some(events) = &mut self.open else { return Ok(None) };

@@ -63,7 +63,7 @@ pub(super) fn duration(lease: &Lease, unless_said: Duration) -> Duration {
     seconds.and_then(|seconds| u64::try_from(seconds).ok()).map_or(unless_said, Duration::from_secs)
 }
 
-// The current time, only for people: no decision depends on another machine's time.
+// Returns the current time. The Lease contains this time only for people: no replica decides by another machine's time.
 #[allow(clippy::unnecessary_wraps)]
 fn now() -> Option<MicroTime> {
     Some(MicroTime(Timestamp::now()))

@@ -13,6 +13,6 @@ pub(super) struct Seat {
     pub(super) identity: String,
     pub(super) timing: Timing,
     pub(super) fence: Fence,
-    /// Publishes whether the replica holds the Lease, for other code.
+    /// Tells other code whether the replica holds the Lease.
     pub(super) standing: watch::Sender<Standing>,
 }

@@ -24,7 +24,7 @@ impl Default for Timing {
 /// A reason why the three times are not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TimingError {
-    /// The duration is not a number of whole seconds, which the API requires.
+    /// The API accepts only whole seconds as the duration, and at least one.
     #[error("the lease duration has to be a whole number of seconds, at least 1")]
     Duration,
     /// The renewal deadline is not shorter than the duration. So two replicas could write at the same time.

@@ -1,5 +1,5 @@
 //! The waiting keys of one urgency. Each namespace has its own list of keys, and the namespaces take turns. So a
-//! namespace with many keys delays each key of another namespace by at most one key.
+//! namespace with many keys gets at most one turn before each key of another namespace.
 
 use std::{
     collections::{BTreeMap, VecDeque},

@@ -1,13 +1,13 @@
-//! The work queue decides which object is next. At any time, at most one pass works on an object.
+//! The work queue decides which object gets the next pass. At any time, at most one pass works on an object.
 //!
-//! Each waiting key has one of three urgencies. A key is [`Fresh`](Urgency::Fresh) after an event for its object, or
-//! when the time has come for which a caller scheduled the key. A key is [`Bulk`](Urgency::Bulk) if the operator
-//! starts, or if an object changes that many objects need. A key is [`Paced`](Urgency::Paced) after a policy swap, and
-//! the queue limits the pace of paced keys. Fresh keys come first. After several fresh keys in a row, the queue returns
-//! one bulk or paced key. If a caller adds a key during a pass over the same key, the queue returns the key again after
-//! this pass. Among keys of the same urgency, the namespaces take turns. The number of passes at the same time is
-//! limited for each namespace. Each key has its own backoff. The callers of [`Queue::next`] decide how many passes run
-//! at the same time.
+//! Each waiting key has one of three urgencies. A key is [`Fresh`](Urgency::Fresh) after an event for its object, or at
+//! the time for which a caller scheduled the key. A key is [`Bulk`](Urgency::Bulk) after the start of the operator, or
+//! after a change of an object that many objects need. A key is [`Paced`](Urgency::Paced) after a policy swap, and the
+//! queue limits the pace of paced keys. Fresh keys come first. After several fresh keys in a row, the queue returns one
+//! bulk or paced key. If a caller adds a key during a pass over the same key, the queue returns the key again after
+//! this pass. Among keys of the same urgency, the namespaces take turns. The queue limits the number of passes that run
+//! at the same time for one namespace. Each key has its own backoff. The callers of [`Queue::next`] decide how many
+//! passes run at the same time.
 
 mod fair_queue;
 mod state;
@@ -71,8 +71,9 @@ impl Queue {
         }
     }
 
-    /// Adds a key after a time. Does nothing if the key already waits, or is already scheduled for an earlier time. If
-    /// a pass over the key begins before that time, the queue forgets the time, because this pass can set a new time.
+    /// Adds a key after the time `wait`. Does nothing if the key already waits, or is already scheduled for an earlier
+    /// time. If a pass over the key begins before that time, the queue forgets the time, because this pass can set a
+    /// new time.
     pub fn add_after(&self, key: &ObjectKey, wait: Duration) {
         self.state(|state| state.add_at(key, Instant::now() + wait));
         self.0.changed.notify_one();

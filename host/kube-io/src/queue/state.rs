@@ -113,7 +113,7 @@ impl QueueState {
         true
     }
 
-    /// Sets the earliest time of the next turn of a key that is in work.
+    /// Sets the earliest time of the next pass for a key that is in work.
     pub(super) fn hold(&mut self, key: &ObjectKey, time: Instant) {
         let (_, entry) = self.entry(key);
         entry.held = Some(time);

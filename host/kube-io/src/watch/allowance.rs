@@ -4,8 +4,8 @@
 //! Without a limit, a user with the right to create objects in one namespace could fill the operator's memory at the
 //! expense of all other namespaces. The operator accepts needs in the order in which passes register them, until their
 //! namespace reaches the limit. The operator keeps watching the accepted needs. An object whose new needs exceed the
-//! limit gets an error. When other objects have fewer needs, the operator wakes the object with the error, and a new
-//! pass asks again.
+//! limit gets an error. When other objects of the namespace give up needs, the operator wakes the object with the
+//! error, and its next pass registers the needs again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,13 +17,13 @@ use crate::{
     queue::Urgency,
 };
 
-/// The maximum number of distinct needs of all objects in a namespace. Counts only needs for objects in the same
-/// namespace.
+/// The maximum number of distinct needs of all objects in a namespace. Counts only needs that refer to objects in the
+/// same namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
-    /// The limit counts needs by name and needs by labels together.
+    /// The limit for needs by name and needs by labels together.
     pub needs: usize,
-    /// The limit counts only needs by labels.
+    /// The limit for needs by labels alone.
     pub selectors: usize,
 }
 

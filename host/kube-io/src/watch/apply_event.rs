@@ -122,10 +122,10 @@ fn metadata_list(
     changed.iter().flat_map(|name| state.concerned(&handle.spec, name, &Difference::unknown())).collect()
 }
 
-/// Records the error of a watch, or `None` when the watch works again. The API server may have refused the watch before
-/// the first list. This refusal stays in effect during an outage of the server, because a restart of the server gives
-/// the operator no rights. Cached objects stay readable during an outage, and during the first minute of refusals.
-/// Metrics and readiness report the error at once.
+/// Records the error of a watch, or `None` when the watch works again. If the API server refused the watch before the
+/// first list, the error of a later outage does not replace this refusal: a restart of the server gives the operator no
+/// rights. Cached objects stay readable during an outage, and during the first minute of refusals. Metrics and
+/// readiness report the error at once.
 pub(super) fn set_trouble(state: &mut State, handle: &Handle, broken: Option<&WatchError>) -> Wakes {
     state.changes += 1;
     let Some(slot) = state.slot(handle) else { return Wakes::new() };
@@ -136,8 +136,8 @@ pub(super) fn set_trouble(state: &mut State, handle: &Handle, broken: Option<&Wa
     if turned { answered(state, &handle.spec) } else { Wakes::new() }
 }
 
-/// Records that the API server refuses to return a needed object. Lookups still return the last known content until the
-/// refusal has lasted long enough (`lasts`).
+/// Records that the API server refuses to return a needed object. Lookups return the last known content until `lasts`
+/// is true: the server has refused the reads for some time.
 pub(super) fn unreadable(state: &mut State, handle: &Handle, name: &Arc<str>, why: &str, lasts: bool) -> Wakes {
     if !lasts && state.slot(handle).is_some_and(|slot| slot.fetched.is_known(name)) {
         return Wakes::new();
@@ -283,7 +283,7 @@ pub(super) fn next_to_read(state: &mut State, handle: &Handle) -> Option<(Arc<st
     state.slot(handle)?.fetched.take()
 }
 
-/// Schedules another read of the objects that could not be read.
+/// Schedules another read of the needed objects in `failed`, whose last reads failed.
 pub(super) fn read_again(state: &mut State, handle: &Handle, failed: &[(Arc<str>, u64)]) {
     let is_needed = |(name, _): &&(Arc<str>, u64)| selected::is_wanted(state, &handle.spec, name);
     let needed: Vec<_> = failed.iter().filter(is_needed).cloned().collect();

@@ -93,7 +93,8 @@ impl ByLabel {
         self.names.append(&mut new);
     }
 
-    /// Returns the known objects that are missing from a list of this version.
+    /// Returns the known objects that were deleted before this list: they are missing from the list, and the list is
+    /// not older than their last known version.
     pub(super) fn vanished(&self, listed: &[Arrived], version: u64) -> Vec<Arc<str>> {
         let listed: BTreeSet<&str> = listed.iter().map(|arrived| &*arrived.name).collect();
         let vanished = |(name, known): &(&Arc<str>, &Labelled)| known.version <= version && !listed.contains(&***name);

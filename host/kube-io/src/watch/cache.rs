@@ -3,9 +3,10 @@
 //!
 //! - Event versions rise within a watch, so an event at or below the reached version is old.
 //! - The cache keeps the answer to a write until the watch has passed the version in the answer.
-//! - A list replaces everything up to its own version. Newer objects stay, because the following watch reports them
-//!   again. If the server's data was restored from a backup, its versions are lower than before. Then an object that
-//!   the backup lacks stays in the cache until the version of a list is above the object's version.
+//! - A list replaces everything up to its own version. The cache keeps newer objects, because the watch after the list
+//!   reports these objects again. After a restore of the server's data from a backup, the versions are lower than
+//!   before. So the cache keeps an object that the backup lacks, until the version of a list is above the object's
+//!   version.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -111,8 +112,7 @@ impl Cache {
         std::mem::replace(&mut self.withheld, withheld) != withheld
     }
 
-    /// Records that a complete list arrived. Returns whether reads of known objects now give another result than
-    /// before.
+    /// Records that a complete list arrived. Returns whether reads returned a refusal until now.
     pub(super) fn heal(&mut self) -> bool {
         (self.trouble, self.refused_since) = (None, None);
         std::mem::take(&mut self.withheld)

@@ -42,8 +42,8 @@ pub(super) fn allow(state: &mut State, key: &ObjectKey, needs: &BTreeSet<Followe
     Ok(())
 }
 
-/// Replaces the needs of an object, within the limits. Returns whether the set of needed targets changed. Also returns
-/// the objects that the limit refused earlier and whose needs may fit now.
+/// Replaces the needs of an object if the limits allow the new needs. Returns whether the set of needed targets
+/// changed. Also returns the objects that the limit refused earlier and whose needs may fit now.
 pub(super) fn set_needs(
     state: &mut State,
     key: &ObjectKey,

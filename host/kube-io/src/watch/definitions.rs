@@ -39,8 +39,8 @@ pub(super) fn definition(state: &State, of: &ResourceType) -> u64 {
     state.definitions.by_name.get(&*name).map_or(0, |definition| definition.content)
 }
 
-/// Returns all objects of the type that a CustomResourceDefinition defines. The watch wakes them after a change of the
-/// CustomResourceDefinition, because their status may need other fields then.
+/// Returns all objects of the type that a CustomResourceDefinition defines. The watch wakes these objects after a
+/// change of the CustomResourceDefinition, because the changed schema may accept other fields in their status.
 fn defined_by(state: &State, name: &str) -> Wakes {
     let is_it = |of: &&ResourceType| {
         state
@@ -63,8 +63,8 @@ struct Definitions {
 }
 
 impl Definitions {
-    /// Applies a change, and wakes the objects that it concerns. Triggers discovery if the set of served types may
-    /// differ now.
+    /// Applies a change of a CustomResourceDefinition, and wakes the objects that the change concerns. Triggers
+    /// discovery if the set of served types may differ now.
     fn change(&self, change: impl FnOnce(&mut State) -> (bool, Wakes)) {
         let mut matters = false;
         self.shared.tell(|state| {

@@ -1,7 +1,7 @@
 //! Compresses the texts of the objects of one type. Objects of a type resemble each other: a policy writes the same
 //! Deployment for each Agent, except for names and a few values. So the dictionary keeps a few whole texts as samples.
-//! Compression shrinks a text that resembles a sample to about a tenth. Without samples, it would shrink the text only
-//! to two thirds.
+//! Compression shrinks a text that resembles a sample to about a tenth. Without samples, compression would shrink the
+//! text only to two thirds.
 
 use std::sync::{Arc, Mutex};
 
@@ -50,7 +50,8 @@ impl Dictionary {
         (bytes.len() < text.len()).then(|| Text::Packed { bytes: bytes.into(), length, samples })
     }
 
-    /// Adds a sample. Returns `None` if the samples have no room, or if another task added a sample meanwhile.
+    /// Adds a sample. Returns `None` if the sample would make the samples too long, or if another task added a sample
+    /// meanwhile.
     fn grow(&self, known: &Arc<Samples>, text: &str) -> Option<Arc<Samples>> {
         if known.bytes().len() + text.len() > MAX_SAMPLE_BYTES {
             return None;

@@ -26,12 +26,12 @@ pub struct Served {
 }
 
 impl Served {
-    /// Returns the scope of the type, as `kube` expresses it.
+    /// Returns whether the type is namespaced or cluster-scoped, as a value of the crate `kube`.
     pub fn scope(&self) -> Scope {
         if self.namespaced { Scope::Namespaced } else { Scope::Cluster }
     }
 
-    /// Returns the path of the type's objects, in one namespace or in all namespaces.
+    /// Returns the URL path of the type's objects, in one namespace or in all namespaces.
     pub fn path(&self, namespace: Option<&str>) -> String {
         let ApiResource { group, api_version, plural, .. } = &self.resource;
         let root = if group.is_empty() { "api" } else { "apis" };

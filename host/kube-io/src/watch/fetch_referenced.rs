@@ -54,8 +54,8 @@ pub(super) async fn run(shared: &Shared, handle: &Handle) {
         }
         while let Some((name, version)) = next(shared, handle) {
             if let Some(failed) = failed.get_mut(&name) {
-                // The delay after a failed read is not over, and changes of the object do not shorten this delay.
-                // Version 0 means that another object began to need this object since then.
+                // Wait for the end of the delay after the failed read: changes of the object do not shorten this delay.
+                // Version 0 means that another object began to need this object after the failed read.
                 failed.seen = if version == 0 { 0 } else { version.max(failed.seen) };
                 continue;
             }

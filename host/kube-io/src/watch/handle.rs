@@ -233,7 +233,7 @@ impl Watch {
         self.0.with(|state| state.waiting_for(primary))
     }
 
-    /// Returns the types that the watch has not listed yet. Considers a claimed kind and the types of its children.
+    /// Returns the types that the watch has not listed yet, among a claimed kind and the types of its children.
     pub fn unlisted(&self, primary: &ResourceType) -> Vec<ResourceType> {
         self.0.with(|state| state.unlisted(primary))
     }
@@ -266,9 +266,9 @@ impl Watch {
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
 
-    /// Returns the listed namespaces in which the operator can read nothing, although it can read in other namespaces.
-    /// Usually such a namespace was deleted together with its Roles. The operator regularly tries these namespaces
-    /// again, but readiness and passes do not wait for them.
+    /// Returns the barred namespaces: the scope lists these namespaces, but the operator can read nothing in them, and
+    /// can read in other namespaces. Usually such a namespace was deleted together with its Roles. The operator
+    /// regularly tries these namespaces again, but readiness and passes do not wait for them.
     pub fn barred(&self) -> BTreeSet<String> {
         self.0.with(|state| report::barred(state))
     }
@@ -301,7 +301,7 @@ impl Watch {
 
     /// Records that a pass lacked a right. `began` is the value of [`rights`](Self::rights) at the start of the pass.
     /// The watch wakes the object when rights return, or at once if rights returned during the pass. Of all objects
-    /// that wait for rights, one retries at regular intervals. Returns whether this object is the one.
+    /// that wait for rights, one retries at regular intervals. Returns whether this object is the one that retries.
     pub fn was_denied(&self, key: &ObjectKey, began: u64) -> bool {
         let mut goes_on = false;
         self.0.tell(|state| {
@@ -320,8 +320,8 @@ impl Watch {
         self.0.with(|state| state.denied.len())
     }
 
-    /// Records that a pass ran to its end. If the object's last pass lacked a right, the watch treats this success as
-    /// the return of rights.
+    /// Records that a pass ran to its end. If the object's previous pass lacked a right, the watch treats this success
+    /// as the return of rights.
     pub fn was_let_in(&self, key: &ObjectKey) {
         self.0.tell(|state| if state.denied.remove(key) { denied::rights_are_back(state) } else { Wakes::new() });
     }

@@ -8,15 +8,16 @@ use crate::{
     queue::Urgency,
 };
 
-/// The owners that are writing a child now. For each owner, the value contains the versions of the child that the watch
-/// reported during the write (0 for a deletion). Only the answer to the write shows which version the owner wrote.
-/// Until the answer arrives, the watch does not wake this owner. The watch wakes other owners at once.
+/// The children that passes are writing now, each with its owner: the object of the pass. The value contains the
+/// versions of the child that the watch reported during the write (0 for a deletion). Only the answer to the write
+/// shows which version the pass wrote. Until the answer arrives, the watch does not wake this owner. The watch wakes
+/// other owners at once.
 #[derive(Debug, Default)]
 pub(super) struct InFlightWrites(pub(super) BTreeMap<(ChildPlace, ObjectKey), BTreeSet<u64>>);
 
 impl InFlightWrites {
-    /// Records a version that the watch reported, for the owners that are writing the child. Returns the wakes of all
-    /// other owners.
+    /// Records a version that the watch reported, for the owners whose passes are writing the child. Returns the wakes
+    /// of all other owners.
     pub(super) fn hold(&mut self, place: &ChildPlace, version: u64, mut wakes: Wakes) -> Wakes {
         if !self.0.is_empty() {
             wakes.retain(|(owner, _)| {

@@ -213,7 +213,8 @@ fn absent(is_secret: bool) -> Look {
     }
 }
 
-/// Returns `None` if a watch can answer from its cache. Otherwise returns the state that lookups report instead.
+/// Returns `None` if a watch can answer from its cache. Otherwise returns what lookups report: the refusal of the API
+/// server, or that the first list is not complete.
 fn unknown(slot: &Slot) -> Option<Look> {
     match &slot.cache.trouble {
         Some(trouble) if slot.cache.withheld => Some(Look::Forbidden(trouble.text.clone())),

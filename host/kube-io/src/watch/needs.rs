@@ -139,8 +139,8 @@ impl Needs {
         self.by_target.get(target).into_iter().flat_map(all_keys).map(AsRef::as_ref)
     }
 
-    /// Returns the objects that a change in a watch concerns. A change concerns an object if the object reads a changed
-    /// field, and if the watch answers the object's need (`is_answered`). Ignores a need's namespace for a
+    /// Returns the objects that a change of a watched object concerns. A change concerns an object if its policies read
+    /// a changed field, and if the watch answers this need (`is_answered`). Ignores a need's namespace for a
     /// cluster-scoped type.
     pub(super) fn concerned(
         &self,
@@ -165,7 +165,7 @@ impl Needs {
             let Target::Labelled(selector) = target else { continue };
             let mut selected = difference.states().map(|item| item.carries(&selector.labels));
             match (selected.next(), selected.next()) {
-                // The selector selects the object before and after the change.
+                // The selector selects the changed object before and after the change.
                 (Some(true), Some(true)) => keys.extend(concerned_keys(readers, difference)),
                 (Some(true), _) | (_, Some(true)) => keys.extend(all_keys(readers)),
                 _ => {}
@@ -210,7 +210,7 @@ pub(super) fn all_keys(readers: &Readers) -> impl Iterator<Item = &Arc<ObjectKey
     readers.values().flatten()
 }
 
-/// Returns the objects that read a changed field.
+/// Returns the objects whose policies read a changed field.
 pub(super) fn concerned_keys<'a>(
     readers: &'a Readers,
     difference: &Difference<'_>,

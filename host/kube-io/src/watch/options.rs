@@ -19,7 +19,7 @@ pub struct WatchOptions {
     pub home: String,
     /// Whether the operator watches Secrets.
     ///
-    /// Of each needed Secret, it stores the key names and a digest of the content.
+    /// Of each needed Secret, the operator stores the key names and a digest of the content.
     pub secrets: bool,
     /// The secret key for the digests of Secrets. Without the key, no program can compute the digests.
     pub digest_key: Vec<u8>,

@@ -42,14 +42,15 @@ fn own_doing(state: &State, of: &ResourceType, barred: &BTreeSet<String>) -> Wat
         None if slot.cache.synced => WatchState::Synced,
         None => WatchState::Listing,
     });
-    // A type that no object needs now has no watches, and its state is synced.
+    // If no object needs the type now, the type has no watches, and its state is synced.
     states.max_by_key(|state| rank(*state)).unwrap_or(WatchState::Synced)
 }
 
-/// Returns the listed namespaces in which the operator can read nothing, although it can read in other namespaces.
-/// Usually such a namespace was deleted together with its Roles. If the operator can now read in none of the namespaces
-/// that it listed before, this function returns only the namespaces that it never listed. Readiness then waits for the
-/// rights in all other namespaces, because a starting server may refuse everything for a while.
+/// Returns the barred namespaces: the scope lists these namespaces, but the operator can read nothing in them, and can
+/// read in other namespaces. Usually such a namespace was deleted together with its Roles. If the operator can now read
+/// in none of the namespaces whose objects it listed before, this function returns only the namespaces whose objects it
+/// never listed. Readiness then waits for the rights in all other namespaces, because a starting server may refuse
+/// everything for a while.
 pub(super) fn barred(state: &State) -> BTreeSet<String> {
     let mut sights: BTreeMap<&str, Sight> = BTreeMap::new();
     for (namespace, slot) in listed_stores(state) {
@@ -115,7 +116,7 @@ pub(super) fn stored(state: &State, of: &ResourceType) -> (usize, usize) {
     items.fold((0, 0), |(objects, bytes), (.., item)| (objects + 1, bytes + item.text().stored()))
 }
 
-/// Returns the rank of a state. If a type has several watches, the metric shows the worst state.
+/// Returns the severity of a state. If a type has several watches, the metric shows the worst state.
 fn rank(state: WatchState) -> u8 {
     match state {
         WatchState::Synced => 0,

@@ -1,4 +1,4 @@
-//! The state that all tasks of the watch share, and the sink of one watch.
+//! The state that all tasks of the watch share, and the receiver of the events of one watch.
 
 use std::{
     hash::Hash,
@@ -32,7 +32,7 @@ pub(super) struct Shared {
     pub(super) plan: Notify,
     /// Notified when the set of served types may have changed.
     pub(super) rediscover: Notify,
-    /// Whether the operator watches CustomResourceDefinitions. If it does, discovery need not poll.
+    /// Whether the operator watches CustomResourceDefinitions. If so, discovery need not poll for missing types.
     pub(super) definitions_watched: AtomicBool,
     /// Whether the API server has answered the first list of the CustomResourceDefinitions, or has refused it.
     pub(super) definitions_answered: AtomicBool,

@@ -20,7 +20,7 @@ pub(super) struct Slot {
     pub(super) dictionary: Arc<Dictionary>,
     pub(super) cache: Cache,
     pub(super) fetched: FetchedObjects,
-    /// The labels of objects. Filled only if the watch covers metadata and selectors need the labels.
+    /// The labels of objects. This index is filled only if the watch covers metadata and selectors need the labels.
     pub(super) labels: ByLabel,
     /// Notified when the watch's task has to read needed objects, or when the first list is complete.
     pub(super) wake_task: Arc<Notify>,

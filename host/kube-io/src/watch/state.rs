@@ -139,7 +139,7 @@ impl State {
         types.into_iter().filter_map(|of| self.unknown(of)).collect()
     }
 
-    /// Returns the types that the watch has not listed yet. Considers a claimed kind and the types of its children.
+    /// Returns the types that the watch has not listed yet, among a claimed kind and the types of its children.
     pub(super) fn unlisted(&self, primary: &ResourceType) -> Vec<ResourceType> {
         let Some(claimed) = self.coverage.claimed(primary) else { return Vec::new() };
         let types = std::iter::once(primary).chain(&claimed.emits);

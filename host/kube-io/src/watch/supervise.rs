@@ -110,7 +110,7 @@ async fn watch(shared: Arc<Shared>, handle: Handle) {
     tokio::join!(reflector.run(), requests(&shared, &handle));
 }
 
-/// Sends the requests of a watch that are neither lists nor watches: reads of needed objects, or the sweep of a type.
+/// Sends the other requests of a watch, besides lists and watches: reads of needed objects, or the sweep of a type.
 async fn requests(shared: &Shared, handle: &Handle) {
     if handle.spec.by_metadata() {
         fetch_referenced::run(shared, handle).await;
@@ -150,8 +150,8 @@ async fn discover(shared: &Arc<Shared>) {
             None if missing && polled => shared.options.poll * OPTIONAL_POLL_FACTOR,
             None => shared.options.relist,
         };
-        // A repeated discovery asks only for the missing types. If a CustomResourceDefinition changed or a full
-        // discovery is due, discovery asks for all types.
+        // A poll, or a retry after a failure, asks only for the missing types. After a change of a
+        // CustomResourceDefinition, and when a full discovery is due, discovery asks for all types.
         everything = soon.is_some() || (failures == 0 && !(missing && polled));
         tokio::select! {
             biased;

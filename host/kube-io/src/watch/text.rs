@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use lz4_flex::block::decompress_with_dict;
 
-/// Whole texts, one after another. The bytes never change, because compressed texts refer to them.
+/// Whole texts, one after another. The bytes of these texts never change, because compressed texts refer to them.
 #[derive(Debug, Default)]
 pub(super) struct Samples(Box<[u8]>);
 

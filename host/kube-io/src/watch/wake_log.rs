@@ -8,7 +8,7 @@ use crate::object_key::{ObjectKey, Wakes};
 /// The number of objects in the log. The watch rarely wakes more objects than this during one pass.
 const SIZE: usize = 1_000;
 
-/// A moment in the life of a watch.
+/// A moment, as the numbers of changes and wakes before this moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     /// The number of changes before this moment that concern whole types.

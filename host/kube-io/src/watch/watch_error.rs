@@ -104,7 +104,8 @@ impl WatchError {
         matches!(self, Self::Silent | Self::Connection(_) | Self::Answered { code: 429 | 502..=504, .. })
     }
 
-    /// Returns whether the server denies access, by authentication or by rights.
+    /// Returns whether the server denies access, because it cannot authenticate the operator or because a right is
+    /// missing.
     pub(super) fn is_denial(&self) -> bool {
         matches!(self, Self::Forbidden(_) | Self::Unauthenticated(_))
     }

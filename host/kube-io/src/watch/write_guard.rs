@@ -1,5 +1,5 @@
-//! Children that an owner is writing now. The watch may report a write before the answer to the write arrives. The
-//! watch must not wake the writer for its own write.
+//! Children that the passes over their owners are writing now. The watch may report a write before the answer to the
+//! write arrives. The watch must not wake the owner for the write of its own pass.
 
 use serde_json::Value;
 

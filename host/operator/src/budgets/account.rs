@@ -9,7 +9,7 @@ use super::{
     meter::Meter,
 };
 
-/// The time after the latest turn for which a revision still counts as waiting.
+/// A revision still counts as waiting until this time after the latest turn of its objects.
 const SHOWN_FOR: Duration = Duration::from_mins(1);
 /// The time after a turn within which the object must ask for its pass. Otherwise the object loses the turn.
 const MISSED: Duration = Duration::from_mins(1);
@@ -21,7 +21,7 @@ const TOLD: usize = 10;
 pub(super) struct Account {
     fuel: Meter,
     passes: Meter,
-    /// The mean fuel of the last passes. The newest pass has the weight of an eighth.
+    /// The mean fuel of the last passes. In this mean, the newest pass has a weight of one eighth.
     mean_fuel: u64,
     /// The fuel that the policies used since the last pass began.
     fuel_of_pass: u64,
@@ -50,7 +50,7 @@ impl Account {
 
     /// Decides whether the pass over the object with this name may begin.
     ///
-    /// If not, gives the object a turn, or keeps its turn.
+    /// If the pass must wait, gives the object a turn, or keeps its turn.
     pub(super) fn begin<'a>(
         &mut self,
         name: &str,

@@ -1,4 +1,4 @@
-//! The limits, and the answer to an object that asks for a pass.
+//! The limits of a budget, and the answer to an object that asks for a pass.
 
 use std::time::Duration;
 

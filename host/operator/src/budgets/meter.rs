@@ -6,13 +6,13 @@ use tokio::time::Instant;
 
 /// The period of each limit.
 const MINUTE: Duration = Duration::from_mins(1);
-/// The maximum time that one payment adds to `paid_until`, so that no sum of times overflows.
+/// The maximum time that one use adds to `paid_until`, so that no sum of times overflows.
 const DAY: Duration = Duration::from_hours(24);
 
 /// A meter of fuel or passes.
 ///
-/// The limit is a rate. Each use moves `paid_until` forward by the time that the rate needs for the used amount. There
-/// is room for a further amount if `paid_until` would then be at most one minute in the future. So after an unused
+/// The limit is a rate. Each use moves `paid_until` forward by the time in which the limit allows the used amount. The
+/// limit allows a further amount if `paid_until` would then be at most one minute in the future. So after an unused
 /// minute, the whole limit of a minute is available at once.
 #[derive(Debug)]
 pub(super) struct Meter {
@@ -60,7 +60,7 @@ impl Meter {
         self.paid_until <= now && self.in_last_minute(now) == 0
     }
 
-    /// Returns how long the limit needs to allow this amount. Zero without a limit.
+    /// Returns the time in which the limit allows this amount. Zero without a limit.
     pub(super) fn time_of(amount: u64, limit: Option<u64>) -> Duration {
         let Some(limit) = limit else { return Duration::ZERO };
         let nanos = u128::from(amount) * MINUTE.as_nanos() / u128::from(limit.max(1));

@@ -116,8 +116,8 @@ impl Budgets {
         all
     }
 
-    /// Returns the kinds and namespaces in which objects wait, by the revision that answers for them. The key is `None`
-    /// for a policy of the process. The result includes objects that waited until a short time ago.
+    /// Returns the kinds and namespaces whose objects wait, by the revision that answers for these objects. The key is
+    /// `None` for a policy of the process. The result includes objects that waited until a short time ago.
     pub(crate) fn used_up(&self, now: Instant) -> BTreeMap<Option<Arc<str>>, Vec<(ResourceType, String)>> {
         let mut used_up: BTreeMap<Option<Arc<str>>, Vec<(ResourceType, String)>> = BTreeMap::new();
         for (namespace, of, account) in lock(&self.accounts).all() {

@@ -97,7 +97,7 @@ fn an_object_with_many_events_does_not_displace_others() {
     let (budgets, start) = (budgets(Some(100), None), Instant::now());
     let keys: Vec<ObjectKey> = (0..11).map(|number| key("team-a", &number.to_string())).collect();
     let mut passes = vec![0_u32; 11];
-    // The first object asks every 100 milliseconds, and the others every second.
+    // The first object asks for a pass every 100 milliseconds, and the others every second.
     for tick in 0..30 * 600_u32 {
         let now = start + tick * Duration::from_millis(100);
         let asking = if tick % 10 == 0 { 0..11 } else { 0..1 };
@@ -122,14 +122,14 @@ fn no_namespace_uses_more_than_its_limits_and_every_object_gets_its_turn() {
             if pass(&budgets, now, &keys[random.usize(0..4)], cost).is_ok() {
                 used = [used[0] + u128::from(cost), used[1] + 1];
             }
-            // At the start, the limit of one unused minute is available in addition. The last pass may use more than
-            // the limit, because its fuel is known only after the pass.
+            // At the start, the unused limit of one more minute is available. The last pass may use more than the
+            // limit, because its fuel is known only after the pass.
             let elapsed = (now - start + MINUTE).as_millis();
             let allowed = [u128::from(fuel) * elapsed / 60_000 + 200, u128::from(passes) * elapsed / 60_000 + 1];
             assert!(used[0] <= allowed[0] && used[1] <= allowed[1], "seed {seed}: {used:?} of {allowed:?}");
         }
         for key in &keys {
-            // Only this object asks, each time after the wait that it got.
+            // Only this object asks for passes, each time after the wait that the budget returned.
             for _ in 0..100 {
                 let Err(wait) = pass(&budgets, now, key, 0) else { break };
                 now += wait;

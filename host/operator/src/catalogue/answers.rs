@@ -13,7 +13,7 @@ use super::Kind;
 /// The policies that answer for one kind, by place.
 #[derive(Debug, Default)]
 pub struct Answers {
-    /// The policies for namespaces that `namespaces` does not list.
+    /// The policies for namespaces that the field `namespaces` does not list.
     pub(super) cluster: Option<Arc<Kind>>,
     /// The policies for single namespaces. `None` means that no policy answers in the namespace for now: its policy is
     /// not loaded yet.
@@ -28,9 +28,9 @@ pub struct Answers {
     pub(super) yielding: Vec<Arc<Kind>>,
 }
 
-/// The policies for one kind in one place, if another policy table would replace these policies. Two values are equal
-/// if they point to the same policies in memory. The value keeps these policies alive, so that no later policies can
-/// have the same address.
+/// The policies for one kind in one place, which another policy table would replace. Two values are equal if they point
+/// to the same policies in memory. The value keeps these policies alive, so that no later policies can have the same
+/// address.
 #[derive(Debug, Clone)]
 pub(crate) struct Replaced {
     pub(crate) of: ResourceType,
@@ -39,7 +39,7 @@ pub(crate) struct Replaced {
 }
 
 impl Replaced {
-    /// Returns a text that identifies the replaced policies, also for another process.
+    /// Returns a value that identifies the replaced policies, and that is the same in every process.
     pub(crate) fn identity(&self) -> Value {
         let Self { of, place, kind } = self;
         json!([of.to_string(), place, kind.as_ref().map(|kind| kind.identity())])
@@ -92,7 +92,7 @@ impl Answers {
         self.pins.iter().map(|(_, kind)| &**kind)
     }
 
-    /// Removes the policies for objects with a pin for which `keeps` returns false.
+    /// Removes each policy for objects with a pin if the function `keeps` returns false for the policy.
     pub(super) fn keep_pinned(&mut self, keeps: impl Fn(&Kind) -> bool) {
         self.pins.retain(|(_, kind)| keeps(kind));
     }
@@ -179,7 +179,7 @@ impl Answers {
         self.pins.retain(|(place, _)| place.as_deref() != Some(namespace));
     }
 
-    /// Takes over the equal entries and the emitted types of `before`.
+    /// Takes over the emitted types of `before`, and its entries that are equal to entries of this table.
     ///
     /// If no entry changed, also takes over `before.since`.
     pub(super) fn keep(&mut self, before: &Self) {
@@ -203,8 +203,8 @@ impl Answers {
             keep(kind, before.cluster.as_ref());
         }
         for (namespace, kind) in &mut self.namespaces {
-            // Compare with the policies that answered in this namespace before, with or without an own entry: the
-            // namespace may get its own entry although its policies stay the same.
+            // Compare with the policies that answered in this namespace before, even if `before` has no entry for the
+            // namespace: the namespace may get its own entry although its policies stay the same.
             if let Some(kind) = kind {
                 keep(kind, before.usual(namespace));
             }

@@ -14,7 +14,7 @@ use super::{Fallback, Kind, Without};
 /// The maximum number of revisions that the operator leaves out for one object. The limit does not include the
 /// revisions of [`Kind::missed`], which the operator leaves out because it cannot load them.
 const FALLBACKS: usize = 4;
-/// The maximum number of further answers in one pass, while the operator searches for the revision that causes a
+/// The maximum number of steps to a fallback in one pass, while the operator searches for the revision that causes a
 /// failure.
 const STEPS: usize = 12;
 

@@ -63,9 +63,9 @@ impl Grantable {
     }
 
     /// Checks the types that a policy outside the operator's namespace emits. Objects of some kinds decide who reaches
-    /// pods and routes. A tenant's policy can create such objects only if the owner lists their kind. That the operator
-    /// has the right to create them is not enough: it has this right because the owner's settings can make a policy
-    /// create such objects.
+    /// pods and routes. A tenant's policy can create such objects only if the owner lists their kind. The operator's
+    /// right to create such objects is not enough, because the operator has this right for the policies that the
+    /// owner's settings configure.
     fn covers_emits_of_namespace(&self, claims: &[Claim]) -> Result<(), Overreach> {
         if self.emits.is_some() {
             // The owner set a list, and `covers_claims` has already compared the claims with it.

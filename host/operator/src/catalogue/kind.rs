@@ -95,8 +95,8 @@ impl Member {
 /// If a revision refuses an object, the reason for leaving out the revision begins with this text.
 pub(crate) const REFUSES: &str = "the policy refuses the object: ";
 
-/// The fallbacks that were computed so far. The key is the failing policy, with the revisions that the operator already
-/// left out.
+/// The fallbacks that were computed so far. The key contains the failing policy, and the revisions that the operator
+/// already left out.
 type Fallbacks = BTreeMap<(PolicyId, Vec<Arc<str>>), Option<Fallback>>;
 
 /// The policies that answer for objects of one kind in one place.
@@ -109,7 +109,7 @@ pub struct Kind {
     layers: Vec<Layer>,
     /// Policies that can replace the lowest member, the strongest first.
     below: Vec<Arc<Member>>,
-    /// Active revisions that cannot answer. The policies of this value replace these revisions.
+    /// Active revisions that cannot answer. The other policies of this value answer instead of these revisions.
     missed: Vec<Without>,
     pub(super) made: Mutex<Option<BuiltRenderer>>,
     fallbacks: Mutex<Fallbacks>,
@@ -284,9 +284,9 @@ impl Kind {
     }
 
     /// Returns the fallback for an object on which the policy `failed` fails. The cause can be the revision of this
-    /// policy, or a revision with settings for it. The fallback does not use the newest of these revisions that is not
-    /// in `tried`, but the predecessor of this revision, if there is one. Returns `None` if `tried` contains every
-    /// revision that can be the cause.
+    /// policy, or a revision with settings for it. The fallback leaves out the newest of these revisions that is not in
+    /// `tried`, and uses the predecessor of the left-out revision, if there is one. Returns `None` if `tried` contains
+    /// every revision that can be the cause.
     pub fn without(&self, failed: &PolicyId, tried: &[Arc<str>]) -> Option<Fallback> {
         let mut fallbacks = lock(&self.fallbacks);
         let make = || {
@@ -305,8 +305,8 @@ impl Kind {
 
     /// Returns the fallback for a refused object, and the reason of the refusal as a message. Returns `None` if the
     /// `policy.yaml` of the left-out revision asks for no fallback. A refusal that waits for other objects has no
-    /// fallback, because the wait ends when the other objects change. The exception is a need whose objects exceed the
-    /// size limit: this wait never ends. Such a refusal does not count against the revision.
+    /// fallback, because the wait ends when the other objects change. The exception is a refusal because the objects of
+    /// a need exceed the size limit: this wait never ends. Such a refusal does not count against the revision.
     pub fn left_by(&self, refusing: &PolicyId, refusal: &Refusal) -> Option<(Fallback, String)> {
         let why = match refusal {
             Refusal::Invalid(violations) => match violations.first() {

@@ -14,8 +14,8 @@ use crate::{locking::lock, watch::ObjectKey};
 /// goes into quarantine if it fails on all its objects.
 const SEVERAL: usize = 3;
 
-/// The results of passes. Contains only objects for which an installed policy answers, or for which the operator leaves
-/// out an installed policy.
+/// The results of passes, for each revision of an installed policy. An object is in the ledger only if such a revision
+/// answers for it, or if the operator leaves out such a revision for it.
 #[derive(Debug, Default)]
 pub struct Ledger {
     books: Mutex<BTreeMap<Arc<str>, Book>>,
@@ -32,10 +32,10 @@ pub struct Book {
     pub serving: BTreeSet<ObjectKey>,
     /// Objects on which the revision failed and for which a fallback answers, each with the failure.
     pub failing: BTreeMap<ObjectKey, String>,
-    /// Objects for which the operator leaves out the revision, and which do not count against the revision. The
-    /// revision refused these objects or is not loaded, or no policy serves them.
+    /// Objects for which the operator leaves out the revision for a reason that does not count towards a quarantine:
+    /// the revision refused the object, the revision is not loaded, or no policy serves the object.
     pub held: BTreeSet<ObjectKey>,
-    /// Those objects in `held` for which the operator leaves out the revision because it is not loaded.
+    /// The objects of the field `held` whose reason is that the revision is not loaded.
     pub lost: BTreeSet<ObjectKey>,
 }
 
@@ -46,7 +46,7 @@ pub struct Without {
     pub revision: Arc<str>,
     /// The reason.
     pub how: String,
-    /// Whether the reason counts against the revision.
+    /// Whether the reason counts towards a quarantine of the revision.
     pub counts: bool,
     /// Whether the reason is that the revision cannot be loaded.
     pub is_lost: bool,
@@ -76,7 +76,7 @@ impl Book {
         })
     }
 
-    /// Returns whether a pass over the object ended with a result for the revision.
+    /// Returns whether the ledger has a result of the revision for the object.
     pub fn knows(&self, key: &ObjectKey) -> bool {
         self.serving.contains(key) || self.failing.contains_key(key) || self.held.contains(key)
     }
@@ -202,7 +202,7 @@ impl Ledger {
         lock(&self.books).retain(|revision, _| revisions.contains(revision));
     }
 
-    /// Forgets the failures of a revision, to give it another chance.
+    /// Forgets the failures of a revision, so that the operator tries the revision again.
     pub fn absolve(&self, revision: &str) {
         if let Some(book) = lock(&self.books).get_mut(revision) {
             book.failing.clear();

@@ -1,8 +1,8 @@
 //! Stores which policies answer now.
 //!
-//! A snapshot contains the policies for each kind in each place. A pass takes one snapshot and uses it until the pass
-//! ends, even if a swap happens before the end. A swap replaces one pointer. After a swap, [`crate::operator`] queues
-//! the affected objects.
+//! A snapshot contains the policies for each kind in each namespace. A pass takes one snapshot and uses it until the
+//! pass ends, even if a swap happens before the end. A swap replaces one pointer. After a swap, [`crate::operator`]
+//! queues the affected objects.
 //!
 //! | module | content |
 //! |---|---|
@@ -75,7 +75,7 @@ pub(crate) use trial::try_settings;
 
 use crate::locking::lock;
 
-/// The policies that answer now. A swap replaces all of them at once.
+/// The policies that answer now. A swap replaces all these policies at once.
 pub struct Catalogue {
     current: ArcSwapOption<Snapshot>,
     revision: watch::Sender<u64>,
@@ -121,14 +121,14 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Swaps in these policies. Reuses the values of entries that did not change.
+    /// Swaps in these policies. Reuses each `Kind` value that did not change.
     pub fn install(&self, arranged: Arranged) {
         self.install_while(Loading::new(), arranged);
     }
 
     /// Swaps in these policies. `loading` contains the policies that this process is still loading.
     pub(crate) fn install_while(&self, loading: Loading, arranged: Arranged) {
-        // The lock of this channel guards the swap and the swap's number.
+        // `send_modify` locks the channel while this function runs, so two swaps cannot overlap.
         self.revision.send_modify(|revision| {
             *revision += 1;
             let before = self.current.load_full();
@@ -137,8 +137,8 @@ impl Catalogue {
         });
     }
 
-    /// Returns the snapshot that a swap to these policies would install. Makes no swap. Reuses the values of entries
-    /// that did not change.
+    /// Returns the snapshot that a swap to these policies would install. Makes no swap. Reuses each `Kind` value that
+    /// did not change.
     pub(crate) fn proposed(&self, arranged: Arranged) -> Arc<Snapshot> {
         let before = self.current.load_full();
         let loading = before.as_ref().map(|before| before.loading.clone()).unwrap_or_default();

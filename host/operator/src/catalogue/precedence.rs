@@ -1,4 +1,5 @@
-//! Computes which policies answer for each kind in each place, from all policies and their scopes. This code is pure.
+//! Computes which policies answer for each kind in each namespace, from all policies and their scopes. This code is
+//! pure.
 //!
 //! The order of precedence, strongest first:
 //!
@@ -7,9 +8,9 @@
 //! - a policy for the cluster
 //! - a policy that the process loaded at startup
 //!
-//! An object can pin another policy that applies in its namespace. Overlays apply on top: the overlay with the weakest
-//! scope comes first, and an older overlay comes before a newer overlay. If two packages claim the same place, the
-//! first claimant serves; the module `clash` finds this conflict.
+//! An object can pin another policy that applies in its namespace. Overlays apply on top of the policy: first the
+//! overlays with the weakest scope, and for equal scopes first the oldest overlay. If two packages claim the same
+//! place, the first claimant serves; the module `clash` finds this conflict.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,7 +27,8 @@ use kaos_policy::{
 
 use super::{Answers, Kind, Member, Reach, Staging, Tuning, Without};
 
-/// The age of a policy. If the times of two policies are equal, the names of their ConfigMaps decide.
+/// The age of a policy. If the times of two policies are equal, the namespaces and names of their ConfigMaps decide
+/// which policy is older.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Age {
     /// The time at which the policy claimed its place. `None` before the gate has admitted the policy.
@@ -114,11 +116,11 @@ impl Arranged {
 pub struct Conflict {
     /// The reason that the status of the revision shows, in one word.
     pub reason: &'static str,
-    /// The message for users. It names the other revision and the remedy.
+    /// The message for users. The message names the other revision and the remedy.
     pub message: String,
 }
 
-/// The status reason of a revision if another package already has its place.
+/// The status reason of a revision if another package already has the revision's place.
 pub(crate) const PLACE_TAKEN: &str = "PlaceTaken";
 
 impl Conflict {
@@ -129,15 +131,14 @@ impl Conflict {
 }
 
 impl Offer {
-    /// Returns one offer for each policy of a stack that the process loaded at startup.
+    /// Returns an offer for each policy of a stack. The process loaded these policies at startup.
     pub fn of_process(of: &ResourceType, stack: &Stack) -> Vec<Self> {
         let offer = |(at, policy): (usize, _)| Self {
             of: of.clone(),
             member: Member::own(Arc::clone(policy)),
             reach: Reach::Process,
             pinned: false,
-            // Overlays are sorted by age, and for equal times by name. This name keeps the overlays in the order of the
-            // stack.
+            // Overlays with equal times are sorted by name. These names keep the overlays in the order of the stack.
             age: Age { name: format!("{at:04}"), ..Age::default() },
         };
         std::iter::once(stack.base()).chain(stack.overlays()).enumerate().map(offer).collect()
@@ -156,7 +157,7 @@ impl Offer {
     }
 }
 
-/// Computes which policies answer for each kind in each place. `shared` are the settings for the whole cluster.
+/// Computes which policies answer for each kind in each namespace. `shared` are the settings for the whole cluster.
 pub fn arrange(offers: &[Offer], given: &[Given], missed: &[Missed], shared: &[Layer]) -> Arranged {
     let mut sorted: Vec<&Offer> = offers.iter().collect();
     sorted.sort_by(|one, other| one.age.cmp(&other.age));
@@ -205,7 +206,8 @@ pub fn arrange(offers: &[Offer], given: &[Given], missed: &[Missed], shared: &[L
     arranged
 }
 
-/// All offers, settings and missed revisions for one kind, weakest first.
+/// The offers for one kind, all settings, and all missed revisions. The offers and the settings are in the order of
+/// precedence, weakest first.
 struct Places<'a> {
     of: &'a ResourceType,
     offers: &'a [&'a Offer],
@@ -232,7 +234,7 @@ impl Places<'_> {
         self.offers.iter().filter(move |offer| offer.reach.holds(place))
     }
 
-    /// Returns the policies that answer for objects without a pin, the strongest first.
+    /// Returns the policies that can answer in a place for objects without a pin, the strongest first.
     fn bases<'a>(&'a self, place: Option<&'a str>) -> impl Iterator<Item = &'a &'a Offer> {
         self.here(place).rev().filter(|offer| !offer.is_overlay() && !offer.pinned)
     }
@@ -259,8 +261,8 @@ impl Places<'_> {
         }
     }
 
-    /// Stacks the overlays of the place on a base. Records the missed revisions that the result replaces: each missed
-    /// policy for which `is_in_the_place_of` returns true, and all missed settings for one of the members.
+    /// Stacks the overlays of the place on a base. The result also lists the missed revisions that it replaces: each
+    /// missed policy for which `is_in_the_place_of` returns true, and all missed settings of the policies in the stack.
     fn over(
         &self,
         base: &Arc<Member>,

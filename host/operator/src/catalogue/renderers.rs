@@ -40,7 +40,7 @@ impl Renderers {
         Self { cluster, user_privileges, grantable, memo, observer, decision_key }
     }
 
-    /// Sets the key of the ids of decisions.
+    /// Sets the key with which the host computes the ids of decisions.
     pub(crate) fn with_decision_key(mut self, key: DecisionKey) -> Self {
         self.decision_key = key;
         self

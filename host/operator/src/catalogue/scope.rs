@@ -9,7 +9,7 @@ use kaos_policy::settings::Origin;
 pub enum Reach {
     /// The whole cluster, for a policy that the process loaded at startup.
     ///
-    /// Also for a default policy of another version of the operator.
+    /// A default policy of another version of the operator has this scope, too.
     Process,
     /// The whole cluster.
     Cluster,
@@ -20,8 +20,8 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// Returns the scope of a package in `namespace`. `listed` are the namespaces in its `policy.yaml`. `home` is the
-    /// operator's namespace.
+    /// Returns the scope of a package in `namespace`. `listed` are the namespaces in the package's `policy.yaml`.
+    /// `home` is the operator's namespace.
     pub fn of_package(namespace: &str, listed: &[String], home: &str) -> Self {
         match listed {
             _ if namespace != home => Self::Own(namespace.to_owned()),
@@ -39,8 +39,8 @@ impl Reach {
         }
     }
 
-    /// Returns whether the scope contains the namespace `place`. If `place` is `None`, returns whether the scope
-    /// contains the namespaces that [`Answers`] does not list by name.
+    /// Returns whether the scope contains the namespace `place`. If `place` is `None`, returns whether the scope is the
+    /// whole cluster.
     pub(super) fn holds(&self, place: Option<&str>) -> bool {
         match self {
             Self::Process | Self::Cluster => true,

@@ -84,7 +84,7 @@ fn pin(object: &Value) -> Option<&str> {
 }
 
 impl Snapshot {
-    /// Creates the snapshot that follows on `before`. Reuses the values of entries that did not change.
+    /// Creates the snapshot that replaces the snapshot `before`. Reuses each `Kind` value that did not change.
     pub(super) fn after(
         before: Option<&Self>,
         revision: u64,
@@ -140,7 +140,7 @@ impl Snapshot {
         };
         let pins = |answers: &'_ Answers| -> Vec<Arc<Kind>> { answers.pins_in(namespace).map(Arc::clone).collect() };
         let mut all = answers.map(pins).unwrap_or_default();
-        // An object can pin a revision although the rollout of this revision has not moved the object. While the
+        // An object can pin a revision even before the rollout of this revision has moved the object. While the
         // revision that must answer is not loaded, a pin with the policy's name must not match another revision.
         let is_clear = |kind: &Arc<Kind>| {
             let is_name = !is_digest_of(pin, kind.stack().base().id());
@@ -158,8 +158,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the policies for the kind of an object: the current policies, or the policies before a rollout that has
-    /// not moved the object. Returns `None` if no policy answers for the object.
+    /// Returns the policies for the kind of an object: the current policies, or, if a rollout has not moved the object
+    /// yet, the policies from before this rollout. Returns `None` if no policy answers for the object.
     pub fn answers_for(&self, of: &ResourceType, namespace: &str, name: &str) -> Option<&Answers> {
         self.answers_in(self.staging.table_for(of, namespace, name), of)
     }
@@ -177,17 +177,17 @@ impl Snapshot {
         self.answers_for(of, namespace, name)?.usual(namespace)
     }
 
-    /// Returns the current policies of a place, for objects without a pin, as if all rollouts had ended.
+    /// Returns the policies of a place for objects without a pin, as if all rollouts had ended.
     pub(super) fn current_in(&self, of: &ResourceType, namespace: &str) -> Option<&Arc<Kind>> {
         self.kinds.get(of)?.usual(namespace)
     }
 
-    /// Returns the policies of a place as if the undone rollouts had not begun, for objects without a pin.
+    /// Returns the policies of a place for objects without a pin, as if the rollouts in `undone` had not begun.
     pub(super) fn before_in(&self, undone: Predecessors, of: &ResourceType, namespace: &str) -> Option<&Arc<Kind>> {
         self.staging.before.get(&undone)?.get(of)?.usual(namespace)
     }
 
-    /// Returns whether an object has the same policies as in `before`.
+    /// Returns whether an object has the same policies as in the snapshot `before`.
     pub fn is_as_in(&self, before: &Self, of: &ResourceType, namespace: &str, name: &str) -> bool {
         match [self, before].map(|snapshot| snapshot.answers_for(of, namespace, name)) {
             [Some(now), Some(before)] => now.are_in(namespace, before),
@@ -242,7 +242,7 @@ impl Snapshot {
         self.kinds.iter()
     }
 
-    /// Returns each policy that answers in a place, for each kind.
+    /// Returns for each kind the policies that answer in some place for objects without a pin.
     pub fn active(&self) -> Vec<(ResourceType, PolicyId)> {
         let tables = std::iter::once(&self.kinds).chain(self.staging.tables());
         let ids = |(of, answers): (&ResourceType, &Answers)| {
@@ -254,7 +254,7 @@ impl Snapshot {
         ids.into_iter().collect()
     }
 
-    /// Returns the policies of `before` that `after` replaces.
+    /// Returns the policies of the snapshot `before` that the snapshot `after` replaces.
     pub(crate) fn replaced(before: &Self, after: &Self) -> Vec<Replaced> {
         let kinds: BTreeSet<&ResourceType> = before.kinds.keys().chain(after.kinds.keys()).collect();
         let none = Answers::default();

@@ -17,7 +17,7 @@ use super::{Answers, Kind, Reach};
 pub struct MovedObjects {
     /// A text that the operator hashes together with the kind, namespace and name of an object.
     pub salt: String,
-    /// Whether the rollout moves single objects or namespaces.
+    /// Whether the rollout moves single objects or whole namespaces.
     pub by: RolloutUnit,
     /// The largest hash of a moved object. `None` if no object is moved.
     pub up_to: Option<u64>,
@@ -26,7 +26,7 @@ pub struct MovedObjects {
 impl MovedObjects {
     /// Returns the hash of an object or of its namespace.
     pub fn hash(&self, of: &ResourceType, namespace: &str, name: &str) -> u64 {
-        // A zero byte separates the parts, and no part contains one. So different objects give different texts.
+        // Zero bytes separate the parts, and no part contains a zero byte. So different objects give different texts.
         let text = match self.by {
             RolloutUnit::Object => {
                 let of = of.group_kind();
@@ -70,7 +70,8 @@ pub struct RolloutStage {
     pub policies: BTreeSet<String>,
     /// The predecessor of the revision.
     pub predecessor: Option<Arc<str>>,
-    /// Whether the predecessor is loaded. If it is not loaded, the objects that are not moved have no policy for now.
+    /// Whether the predecessor is loaded. If the predecessor is not loaded, the objects that are not moved have no
+    /// policy for now.
     pub can_yield: bool,
     /// Whether the revision cannot be loaded any more. Then its predecessor answers for the moved objects too. If the
     /// predecessor is not loaded either, no object of the rollout has a policy for now: an older revision must not
@@ -85,7 +86,8 @@ impl RolloutStage {
     }
 }
 
-/// The rollouts that a policy table undoes: the table has the predecessors in the place of the revisions.
+/// The rollouts that a policy table undoes: the table contains the predecessors instead of the revisions of these
+/// rollouts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Predecessors {
     /// Whether the table undoes the rollouts of the owner.
@@ -106,7 +108,7 @@ impl Predecessors {
 pub struct Staging {
     /// The rollouts. At most one rollout of the owner and one of a tenant concern an object.
     pub stages: Vec<RolloutStage>,
-    /// For each combination of undone rollouts, the policies that answer instead of the revisions of these rollouts.
+    /// For each combination of undone rollouts, the policy table with the predecessors instead of the revisions.
     pub(super) before: BTreeMap<Predecessors, BTreeMap<ResourceType, Answers>>,
 }
 
@@ -162,12 +164,12 @@ impl Staging {
         self.stages.iter().map(|stage| Arc::clone(&stage.revision)).collect()
     }
 
-    /// Returns the tables of the policies that answer for objects that a rollout has not moved.
+    /// Returns the policy tables for objects that a rollout has not moved.
     pub(super) fn tables(&self) -> impl Iterator<Item = &BTreeMap<ResourceType, Answers>> {
         self.before.values()
     }
 
-    /// Returns the policies that answer for objects of a kind that no rollout has moved yet.
+    /// Returns the policies for those objects of a kind that a rollout has not moved yet.
     pub(super) fn yielding(&self, of: &ResourceType) -> Vec<Arc<Kind>> {
         self.tables().filter_map(|table| table.get(of)).flat_map(|answers| answers.all().map(Arc::clone)).collect()
     }

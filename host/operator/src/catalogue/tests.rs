@@ -72,8 +72,8 @@ fn kind(catalogue: &Catalogue, namespace: &str, pin: Option<&str>) -> Arc<Kind> 
     }
 }
 
-/// Returns the revisions that answer for an object in `namespace` with this `pin`, the lowest first. A policy that the
-/// process loaded at startup appears with its name.
+/// Returns the revisions that answer for an object in `namespace` with this `pin`, the lowest layer first. A policy
+/// that the process loaded at startup appears with its name.
 fn who(catalogue: &Catalogue, namespace: &str, pin: Option<&str>) -> Vec<String> {
     names(&kind(catalogue, namespace, pin))
 }

@@ -1,5 +1,6 @@
-//! `compile-embedded`: compiles the default policies and the script engine between the two steps of the image build. In
-//! the built image, the command checks that this program contains the compiled code.
+//! `compile-embedded`: compiles the default policies and the script engine to machine code. The image build runs this
+//! command between its two builds of this program, and the second build embeds the machine code. In the finished image,
+//! the command checks that this program contains the machine code.
 
 use std::{
     fs,

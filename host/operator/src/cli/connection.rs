@@ -30,22 +30,23 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Creates the connection from the values of the two flags.
+    /// Creates the connection from the values of the flags `--kubeconfig` and `--context`.
     #[cfg(feature = "completion")]
     pub(super) fn new(kubeconfig: Option<PathBuf>, context: Option<String>) -> Self {
         Self { kubeconfig, context }
     }
 
-    /// Returns the address of the cluster that the flags name.
+    /// Returns the kubeconfig and the context that the flags name.
     pub(super) fn place(self) -> ClusterChoice {
         let Self { kubeconfig, context } = self;
         ClusterChoice { kubeconfig, context }
     }
 }
 
-/// Runs a check for a cluster's API server. If the guard refuses the plan for a sample, asks the server for its
-/// version. Repeats the check if the server is newer than this program, because a newer server may know more fields. If
-/// the server does not report its version, adds to the error that the version is unknown.
+/// Runs a check of a package whose result can depend on the version of the API server. If the guard refuses the plan
+/// for a sample, asks the server for its version. Repeats the check if the server is newer than this program, because a
+/// newer server may know more fields. If the server does not report its version, adds to the error that the version is
+/// unknown.
 pub(super) fn for_server<T>(
     loader: &Loader,
     connection: &Connection,

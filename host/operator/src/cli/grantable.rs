@@ -61,7 +61,7 @@ impl GrantableFlags {
     }
 }
 
-/// One entry of a list; `None` for the word `none`.
+/// One entry in the list of a flag; `None` if the entry is the word `none`.
 #[derive(Debug, Clone, Copy)]
 struct GrantableEntry<T>(Option<T>);
 

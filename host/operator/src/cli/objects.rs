@@ -30,7 +30,7 @@ pub(super) fn catalogue(paths: &[String]) -> anyhow::Result<Option<KnownCrds>> {
     Ok(errors.is_empty().then_some(catalogue))
 }
 
-/// Adds the kinds that policies claim, as namespaced kinds: a policy can claim no others.
+/// Adds the kinds that policies claim, as namespaced kinds, because a policy can claim only namespaced kinds.
 pub(super) fn claim<'a>(catalogue: &mut KnownCrds, policies: impl IntoIterator<Item = &'a Arc<Policy>>) {
     for policy in policies {
         catalogue.add_scopes(&claimed(&policy.descriptor().claims));

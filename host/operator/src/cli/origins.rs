@@ -1,4 +1,4 @@
-//! `render --explain` and `policy explain`: shows the origin of each value in each child.
+//! The table of `render --explain` and `policy explain` with the origin of each value in each child.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! `--env`: shows the origin of each environment variable's value.
+//! The table of `render --env` with the value of each environment variable and the origin of this value.
 
 use std::io;
 

@@ -1,4 +1,5 @@
-//! Finds other values for a setting. The caller keeps the values that the settings schema accepts.
+//! Finds values for a setting that differ from its current value. The caller keeps the values that the settings schema
+//! accepts.
 
 use fastrand::Rng;
 use serde_json::{Value, json};

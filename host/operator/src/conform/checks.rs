@@ -26,7 +26,7 @@ struct Failures {
     first: Counterexample,
 }
 
-/// Runs all checks. Keeps only some of the objects in memory.
+/// Runs all checks. For the check of the settings, keeps some of the objects in memory.
 pub fn check(inputs: &Inputs<'_>) -> Result<Findings, ConformError> {
     let Inputs { policy, settings, without_effect: _, cluster, crds, files, objects, seed, only } = *inputs;
     let exam = Exam::new(policy, settings, cluster, crds)?;

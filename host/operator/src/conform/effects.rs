@@ -223,7 +223,7 @@ impl Trial<'_> {
     }
 }
 
-/// Returns a tree with one setting.
+/// Returns a tree of settings that contains only this setting.
 fn tree(path: &Path, value: Value) -> Value {
     path.names().iter().rev().fold(value, |inner, name| Value::Object(Map::from_iter([(name.clone(), inner)])))
 }

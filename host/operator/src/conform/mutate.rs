@@ -32,7 +32,7 @@ impl Mutator<'_> {
         self.metadata(object);
     }
 
-    /// Changes members of the object at a path, by their schemas.
+    /// Changes the members of the object at a path, as their schemas allow.
     fn members(&mut self, object: &mut Value, path: &mut Vec<String>, schema: &Value) {
         for (name, part) in schema["properties"].as_object().into_iter().flatten() {
             if path.is_empty() && COMMON.contains(&name.as_str()) {

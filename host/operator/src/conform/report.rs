@@ -1,4 +1,4 @@
-//! Formulates the result of each check.
+//! Writes the result of each check, with a message for people.
 
 use std::{collections::BTreeSet, sync::Arc};
 

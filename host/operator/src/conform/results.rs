@@ -174,7 +174,7 @@ impl CheckResult {
 /// An object for which a check fails.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Counterexample {
-    /// The number of the original object. The check removed fields of the original object to get `object`.
+    /// The number of the original object. The check removed fields of the original object to get the field `object`.
     pub number: u64,
     /// The name of the original object.
     pub case: String,

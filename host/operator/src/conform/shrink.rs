@@ -12,7 +12,7 @@ use super::{
 /// The maximum number of smaller objects to try.
 const MAX_TRIES: usize = 400;
 
-/// Returns a smaller case that still violates the property of `problem`.
+/// Returns a smaller case on which the policy still violates the property that `problem` names.
 pub(super) fn smallest(exam: &Exam<'_>, case: Case, problem: Problem) -> Result<(Case, Problem), ConformError> {
     let property = problem.property;
     let violations = exam.violations(&case);
@@ -49,7 +49,7 @@ pub(super) fn smallest(exam: &Exam<'_>, case: Case, problem: Problem) -> Result<
     }
 }
 
-/// Returns the problem if the case still violates the property.
+/// Returns the problem if the policy still violates the property on the smaller case.
 ///
 /// Returns `None` if the object violates more rules of its CRD than the original object.
 fn failing(

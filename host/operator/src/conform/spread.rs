@@ -7,9 +7,9 @@ use serde::Serialize;
 pub struct Spread {
     /// The median: at least half of the numbers are at most this number.
     pub p50: u64,
-    /// 90 percent of the numbers are at most this number.
+    /// At least 90 percent of the numbers are at most this number.
     pub p90: u64,
-    /// 99 percent of the numbers are at most this number.
+    /// At least 99 percent of the numbers are at most this number.
     pub p99: u64,
     /// The largest number.
     pub most: u64,

@@ -9,8 +9,8 @@ use kaos_crds::access::AuthorizationPolicySpec;
 pub struct DecisionPoint {
     /// The spec of the AuthorizationPolicy. If the spec lists no namespaces, the operator chooses the namespaces.
     pub spec: AuthorizationPolicySpec,
-    /// Whether the release has a decision point, with the Service `kaos-pdp`. If it has one, SecurityPolicies need
-    /// `ReferenceGrants`.
+    /// Whether the release has a decision point, with the Service `kaos-pdp`. If the release has a decision point,
+    /// SecurityPolicies need `ReferenceGrants`.
     pub is_served: bool,
 }
 

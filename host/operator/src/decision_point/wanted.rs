@@ -17,18 +17,18 @@ pub(super) const REFERENCE_GRANT: (&str, &str) = ("gateway.networking.k8s.io/v1b
 /// The label of the `ReferenceGrants`.
 pub(super) const LABEL: (&str, &str) = ("kaos.tools/decision-point", SERVICE);
 
-/// The namespaces with objects: those in the list of the AuthorizationPolicy, and those that the list leaves out.
+/// The namespaces that contain objects, divided by whether the AuthorizationPolicy lists them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChosenNamespaces {
-    /// The namespaces in the list.
+    /// The namespaces that the AuthorizationPolicy lists.
     pub(crate) listed: BTreeSet<String>,
-    /// The namespaces for which the list has no room.
+    /// The namespaces that exceed the maximum length of the list.
     pub(crate) left_out: BTreeSet<String>,
 }
 
 impl ChosenNamespaces {
-    /// Chooses the namespaces for the list from the namespaces in `found`. A namespace that is already in the list
-    /// stays in the list, because its objects must not lose access when another namespace appears.
+    /// Chooses the namespaces that the AuthorizationPolicy lists, from the namespaces in `found`. A namespace that is
+    /// already listed stays listed, because its objects must not lose access when another namespace appears.
     pub(crate) fn choose(found: &BTreeSet<String>, before: &BTreeSet<String>) -> Self {
         let (old, new): (Vec<&String>, Vec<&String>) = found.iter().partition(|namespace| before.contains(*namespace));
         let mut in_order = old.into_iter().chain(new).cloned();

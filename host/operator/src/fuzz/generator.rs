@@ -84,7 +84,8 @@ impl Maker<'_> {
         self.value(schema, name, field, depth)
     }
 
-    /// Generates a value of a schema for a field. `of` is the type or the field that contains this field.
+    /// Generates a value of a schema for a field. The parameter `of` is the name of the type or field around this
+    /// field.
     fn value(&mut self, schema: &Value, of: &str, field: &str, depth: usize) -> Value {
         let types = self.types;
         if let Some(name) = schema["$ref"].as_str() {
@@ -101,7 +102,7 @@ impl Maker<'_> {
         }
         let is_nasty = self.is_nasty();
         if schema["oneOf"].is_array() || schema["x-kubernetes-int-or-string"] == true {
-            // Only quantities and ports have a schema that accepts both a number and a text. The text of a port is its
+            // Only quantities and ports have a schema that accepts both numbers and texts. A port's text is the port's
             // name.
             return match (field, self.draw.rng.bool()) {
                 ("port" | "targetPort", true) => {
@@ -123,7 +124,7 @@ impl Maker<'_> {
                 (0..count).map(|_| self.value(&schema["items"], of, field, depth + 1)).collect()
             }
             Some("object") if schema["properties"].is_object() => {
-                // Inside a type of Kubernetes, keep this type's name as the context. Elsewhere, use the field's name.
+                // Inside a type of Kubernetes, pass on this type's name. Elsewhere, pass on the field's name.
                 let is_type = of.starts_with(|c: char| c.is_ascii_uppercase());
                 self.object(schema, if is_type { of } else { field }, depth)
             }

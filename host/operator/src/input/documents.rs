@@ -17,7 +17,7 @@ pub fn parse(file: &Arc<str>, text: &str, default_namespace: &str) -> (Vec<Docum
     identified(objects(file, text), default_namespace, &Scopes::default())
 }
 
-/// An object of a text, and its position.
+/// An object without its identity yet, after its position in the input.
 pub(super) type Unplaced = (DocumentOrigin, Value);
 
 /// Returns the objects of a text, and an error for each invalid document.
@@ -60,7 +60,7 @@ fn identify((origin, mut object): Unplaced, namespace: &str, scopes: &Scopes) ->
 /// The error of a parser.
 pub(super) struct Wrong {
     message: String,
-    /// Whether the text is neither YAML nor JSON.
+    /// `true` if the text is neither YAML nor JSON; `false` for other errors, such as a repeated field.
     is_syntax: bool,
 }
 
@@ -71,7 +71,7 @@ impl Wrong {
     }
 }
 
-/// Returns the value of each document, or its error.
+/// Parses each document of a text. Returns a value or an error for each document.
 pub(super) fn values(file: &str, text: &str) -> Vec<Result<Value, Wrong>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_start().starts_with(['{', '[']) {
@@ -80,7 +80,7 @@ pub(super) fn values(file: &str, text: &str) -> Vec<Result<Value, Wrong>> {
         if Path::new(file).extension().is_some_and(|end| end == "json") || values.iter().all(Result::is_ok) {
             let read = |value: Result<Unique, serde_json::Error>| match value {
                 Ok(Unique(value)) => Ok(whole(value)),
-                // A data error comes from `Unique`. All other errors are syntax errors.
+                // Only `Unique` creates data errors, for repeated fields. All other errors are syntax errors.
                 Err(error) => Err(Wrong { message: error.to_string(), is_syntax: !error.is_data() }),
             };
             return values.into_iter().map(read).collect();

@@ -28,8 +28,8 @@ pub struct InputPaths<'a> {
 }
 
 /// Reads all objects in the order of the paths. The files of a directory are sorted by name. Collects all errors, so
-/// that one run shows all of them. If `known` does not define the scope of a type, the objects show it: a CRD among the
-/// objects, or the namespaces of the type's objects.
+/// that one run shows all of them. If `known` does not say whether a type is namespaced, this function uses a CRD among
+/// the objects, or the namespaces of the type's objects.
 pub fn read(sources: InputPaths<'_>, known: &Scopes) -> (Vec<Document>, Vec<InputError>) {
     let InputPaths { paths, recursive, namespace } = sources;
     let mut found = Vec::new();

@@ -1,6 +1,6 @@
 //! Reads objects from the arguments of `-f` into one flat list, with the position of each object.
 //!
-//! This module reads objects and flattens lists. `schema` checks objects against the schemas of their kinds.
+//! The module `schema` checks these objects against the schemas of their kinds.
 
 mod documents;
 mod error;

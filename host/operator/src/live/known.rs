@@ -8,27 +8,27 @@ use serde_json::Value;
 
 use crate::watch::Served;
 
-/// Objects that the caller already has, for example from watches. The reader looks for objects here before it sends a
+/// Objects that the caller already has, for example from watches. The reader uses these objects instead of sending a
 /// request.
 pub trait KnownObjects: Send + Sync {
-    /// Returns the objects of a target. Returns `None` if the caller does not have all of them.
+    /// Returns all objects of a target. Returns `None` if the caller does not have all of them.
     fn find(&self, target: &Target) -> Option<Vec<Arc<Value>>>;
 
-    /// Returns how the cluster serves a type, if the caller asked the cluster before.
+    /// Returns whether and how the cluster serves a type, if the caller has asked the cluster.
     fn served(&self, of: &ResourceType) -> KnownType;
 
     /// Returns the known objects that the object with this UID owns.
     fn owned_by(&self, uid: &str) -> Vec<Arc<Value>>;
 
-    /// Returns the result of an earlier read of a target, if the caller has a result that is new enough.
+    /// Returns the result of an earlier read of a target, if this read is recent enough.
     fn remembered(&self, _target: &Target) -> Option<RememberedRead> {
         None
     }
 
-    /// Called when the reader has learned how the cluster serves a type.
+    /// Stores whether and how the cluster serves a type. The reader calls this after it has asked the cluster.
     fn learn(&self, _of: &ResourceType, _served: Option<&Served>) {}
 
-    /// Called with the result of each read.
+    /// Stores the result of a read of a target. The reader calls this after each read from the cluster.
     fn remember(&self, _target: &Target, _read: RememberedRead) {}
 }
 
@@ -41,7 +41,7 @@ pub enum RememberedRead {
     Refused(Box<Status>),
 }
 
-/// The way in which a cluster serves a type, if a caller knows it.
+/// Whether and how the cluster serves a type, as far as the caller has asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KnownType {
     /// The cluster serves the type.

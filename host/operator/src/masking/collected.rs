@@ -13,12 +13,12 @@ use super::{
     structure::Structure,
 };
 
-/// The minimum length, in bytes, of a secret value that is too short for [`SHORTEST`]. The module masks such a value
-/// only where it is a whole word, and only if it consists of ASCII letters and digits, with at least one digit.
+/// The minimum length, in bytes, of a secret value that the module masks as a whole word. Such a value is shorter than
+/// [`SHORTEST`], and consists of ASCII letters and digits, with at least one digit.
 const SHORTEST_WORD: usize = 3;
-/// If a secret value has several lines, the module also masks each single line with at least this many bytes.
+/// The minimum length, in bytes, of a line that the module also masks alone, if a secret value has several lines.
 const SHORTEST_LINE: usize = 8;
-/// The maximum depth of texts within texts, such as JSON in YAML in base64.
+/// The maximum number of formats around a value, such as three for JSON in YAML in base64.
 pub(super) const DEEPEST: usize = 4;
 
 /// The secret values that the module has found so far.
@@ -32,7 +32,7 @@ pub(super) struct Collected {
 impl Collected {
     /// Adds the secret values within a value.
     ///
-    /// `secrecy` is the secrecy of this value. `depth` is the number of texts that contain the value, such as JSON in
+    /// `secrecy` is the secrecy of this value. `depth` is the number of formats around it, such as two for JSON in
     /// YAML.
     pub(super) fn walk(&mut self, value: &Value, secrecy: Secrecy, is_variable: bool, depth: usize) {
         match value {
@@ -86,11 +86,10 @@ impl Collected {
         }
     }
 
-    /// Adds a secret part of a text. If the part consists of several pieces, also adds the secret piece alone.
+    /// Adds a secret part of a text. For `user:password` or `Bearer token`, also adds the password or the token alone.
     fn add_part(&mut self, part: &str) {
         let part = part.trim().trim_matches(['"', '\'', '`', ',', '\\']);
         self.add(part);
-        // Such parts are `user:password` and `Bearer token`.
         for separator in [':', ' '] {
             if let Some((_, secret)) = part.split_once(separator) {
                 self.add(secret);

@@ -19,11 +19,11 @@ const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_decode_padding_mode(DecodePaddingMode::Indifferent);
 const ENGINES: [GeneralPurpose; 2] = [GeneralPurpose::new(&STANDARD, LENIENT), GeneralPurpose::new(&URL_SAFE, LENIENT)];
 
-/// Returns the encoded forms in which another text can contain a value.
+/// Returns the encoded forms of a value that can occur in another text.
 pub(super) fn forms(value: &str) -> Vec<String> {
     let mut forms: Vec<String> = ENGINES.iter().map(|engine| engine.encode(value)).collect();
-    // Remove the last character of the base64 form: if the value is a part of a longer text, this character also
-    // depends on the bytes after the value.
+    // Remove the last character of the base64 form, because it also depends on the bytes after the value if the value
+    // is a part of a longer text.
     for form in &mut forms {
         if !value.len().is_multiple_of(3) && form.len() > SHORTEST {
             form.pop();

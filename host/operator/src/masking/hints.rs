@@ -1,10 +1,10 @@
-//! Finds words in texts quickly, in upper or lower case. The slow checks look only at texts with such a word.
+//! Quickly finds texts that may contain a secret. The slow checks look only at these texts.
 
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-/// Parts of texts that name a secret value.
+/// Parts of texts that may announce a secret value. The case of letters does not matter.
 static SECRETS: LazyLock<Hints> = LazyLock::new(|| {
     Hints::new([
         "passw",
@@ -29,7 +29,7 @@ static SECRETS: LazyLock<Hints> = LazyLock::new(|| {
     ])
 });
 
-/// Words to find. `None` if there are too many of them: then each text counts as a text with such a word.
+/// Parts of texts to find. `None` if the matcher refuses so many parts; then each text counts as a match.
 #[derive(Debug)]
 pub(super) struct Hints(Option<AhoCorasick>);
 
@@ -44,7 +44,7 @@ impl Hints {
     }
 }
 
-/// Returns whether a text can name a secret value.
+/// Returns whether a text may contain a secret value.
 ///
 /// The check is quick, so it can also return true for a text without a secret value.
 pub(super) fn may_name_a_secret(text: &str) -> bool {

@@ -1,5 +1,5 @@
-//! Masks secret values wherever they appear. Masking only fields with secret names would not suffice: a policy can copy
-//! a secret value into a field with another name.
+//! Masks secret values wherever they appear. To mask only fields with secret names is not enough: a policy can copy a
+//! secret value into a field with another name.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use super::{
     structure::Structure,
 };
 
-/// Masks the secret values of some objects, and all values with secret names.
+/// Masks the secret values of some objects wherever they appear, and all values of fields with secret names.
 #[derive(Debug, Default)]
 pub struct Masks {
     /// The secret values and their encoded forms. The longest is first, because a value can contain a shorter value.
@@ -25,7 +25,7 @@ pub struct Masks {
     words: BTreeSet<String>,
 }
 
-/// The replacement of a secret number.
+/// The value that replaces a secret number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Numbers {
     /// The mask.
@@ -57,7 +57,7 @@ impl Masks {
         Self { values, words }
     }
 
-    /// Collects the secret values of the inputs and of the plan of a pass.
+    /// Collects the secret values in the inputs and the plan of a pass.
     pub(crate) fn of_pass(rendered: &Rendered) -> Self {
         let object: Value = serde_json::from_str(&rendered.subject().object).unwrap_or_default();
         let found = rendered.found_objects();
@@ -70,12 +70,13 @@ impl Masks {
         self.in_text(text, Numbers::Text, 0)
     }
 
-    /// Returns a copy of a value with its secret values masked, to show to people. Secret numbers become texts.
+    /// Returns a copy of a value to show to people, with its secret values masked. The mask of a secret number is a
+    /// text.
     pub fn value(&self, value: &Value) -> Value {
         self.below(value, Secrecy::Open)
     }
 
-    /// Like [`value`](Self::value), for a value whose secrecy the caller knows.
+    /// Like [`value`](Self::value), but the caller knows the secrecy of the whole value from its field's name.
     pub(crate) fn below(&self, value: &Value, secrecy: Secrecy) -> Value {
         let mut value = value.clone();
         let mut run = Run { masks: self, numbers: Numbers::Text, depth: 0, found: &mut |_: &str| {} };

@@ -53,15 +53,15 @@ pub fn is_secret(name: &str) -> bool {
         || name.strip_suffix(PWD).is_some_and(|rest| rest.ends_with(['_', '-', '.']))
 }
 
-/// Returns whether a name in upper case belongs to a limit or a count, such as a number of tokens, or to the switch
-/// `automountServiceAccountToken`.
+/// Returns whether a name belongs to a limit, to a count (such as a number of tokens), or to the switch
+/// `automountServiceAccountToken`. The name must be in upper case.
 fn is_amount(name: &str) -> bool {
     let has_word = |word: &str| name.starts_with(word) || name.contains(&format!("_{word}_"));
     ["BUDGET", "LIMIT", "COUNT", "AUTOMOUNTSERVICEACCOUNTTOKEN"].iter().any(|end| name.ends_with(end))
         || (name.ends_with("TOKENS") && AMOUNTS.iter().any(|word| has_word(word)))
 }
 
-/// Returns whether the value of a key refers to a secret by name, and does not contain the secret itself.
+/// Returns whether the value of this key only refers to a secret by name.
 fn is_reference_key(key: &str) -> bool {
     matches!(key, "key" | "name" | "valueFrom" | "from") || key.ends_with("Name") || key.ends_with("Ref")
 }
@@ -72,7 +72,8 @@ pub(super) fn is_secret_in_text(name: &str) -> bool {
     !last.is_empty() && !is_reference_key(last) && is_secret(name)
 }
 
-/// Returns whether an argument is a flag whose value is the next argument, such as `--token`.
+/// Returns whether an argument is a flag with a secret name and without a value, such as `--token`. Its value is the
+/// next argument.
 pub(super) fn is_secret_flag(argument: &str) -> bool {
     let name = argument.trim_start_matches('-');
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -88,24 +89,24 @@ pub(super) fn is_plain(value: &str) -> bool {
     matches!(value, "" | "true" | "false" | "null" | "~") || variable.is_some_and(is_name)
 }
 
-/// How secret a value is, as the names of its field and of the fields above it show.
+/// How secret a value is, judged by the names of its field and of the fields above.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Secrecy {
     /// No name shows that the value is secret.
     #[default]
     Open,
-    /// The value is a part of a larger secret value. Texts and long numbers in this part are secret.
+    /// The value is inside a larger value with a secret name. If it is a text or a long number, it is secret.
     Part,
-    /// The value itself has a name that suggests a secret.
+    /// The value's own field has a name that suggests a secret.
     Whole,
-    /// The value itself has a name for one or several secrets, such as `tokens`. A short number may only be the number
-    /// of tokens.
+    /// The value's own field has a plural name, such as `tokens`. A short number in it is probably a count, not a
+    /// secret.
     Several,
 }
 
 impl Secrecy {
-    /// Returns the secrecy of the value of a key in an object. `is_named` is true if the object is a variable, or if
-    /// its field `name` or `key` contains a secret name.
+    /// Returns the secrecy of the value of a key in an object. `is_named` is true if the object belongs to a variable
+    /// with a secret name, or if its field `name` or `key` contains a secret name.
     pub(crate) fn below(self, key: &str, is_named: bool) -> Self {
         let is_value = || is_named && matches!(key, "value" | "literal" | "default" | "content" | "values");
         if is_reference_key(key) {
@@ -136,12 +137,13 @@ impl Secrecy {
     }
 }
 
-/// The facts about an object's fields that decide whether other fields are secret.
+/// The facts about an object that decide whether its fields are secret.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Names {
     /// Whether the object is a Secret.
     is_secret: bool,
-    /// Whether the object is a variable, or its field `name` or `key` contains a secret name.
+    /// Whether the object belongs to a variable with a secret name, or its field `name` or `key` contains a secret
+    /// name.
     is_named: bool,
 }
 
@@ -154,8 +156,8 @@ impl Names {
         }
     }
 
-    /// Returns the secrecy of the value of a key. Also returns whether this value is the `source` of a variable with a
-    /// secret name.
+    /// Returns the secrecy of the value of a key, and whether this value is the `source` of a variable with a secret
+    /// name.
     pub(super) fn below(self, secrecy: Secrecy, key: &str) -> (Secrecy, bool) {
         let Self { is_secret, is_named } = self;
         if is_secret && matches!(key, "data" | "stringData") {

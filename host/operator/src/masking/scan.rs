@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use super::names::{is_plain, is_secret_flag, is_secret_in_text};
 
-/// The minimum length of a token after `Bearer` or `Basic`, in bytes. Shorter words belong to a sentence.
+/// The minimum length of a token after `Bearer` or `Basic`, in bytes. A shorter word is probably part of a sentence.
 const CREDENTIALS: usize = 8;
 
-/// Returns the secret parts of a text, in their order. If `with_blocks` is set, two more parts are secret: a value in
-/// brackets after a secret name, and the indented lines below a secret name. Use `with_blocks` for texts that no parser
+/// Returns the secret parts of a text, in their order. If `with_blocks` is set, the result also has each value in
+/// brackets after a secret name, and the indented lines below a secret name. Set `with_blocks` for texts that no parser
 /// understands.
 pub(super) fn secret_parts(text: &str, with_blocks: bool) -> Vec<Range<usize>> {
     let mut found = private_keys(text);
@@ -65,7 +65,7 @@ struct Line<'a> {
     end: usize,
 }
 
-/// A name in front of a separator.
+/// A name in front of a separator such as `:` or `=`.
 struct Named<'a> {
     name: &'a str,
     start: usize,
@@ -77,7 +77,7 @@ impl<'a> Line<'a> {
         &self.text[self.start..self.end]
     }
 
-    /// Returns the end of a run of characters that starts at `from`.
+    /// Returns the end of the characters from `from` on for which `is_part` returns true.
     fn run(self, from: usize, is_part: impl Fn(char) -> bool) -> usize {
         let rest = &self.text[from..self.end];
         from + rest.find(|c: char| !is_part(c)).unwrap_or(rest.len())

@@ -1,5 +1,5 @@
-//! Metrics of single policies, by name and version. The samples of a policy are its values on the metrics page. The
-//! operator removes the samples when the policy can no longer answer for any object.
+//! Metrics of single policies, by name and version. The samples of a policy are its lines on the metrics page. The
+//! operator removes these samples when the policy can no longer answer for any object.
 //!
 //! Authors choose names and versions. If the samples of old versions stayed for ever, many new versions would fill the
 //! memory and the metrics page.
@@ -58,9 +58,9 @@ impl ByPolicy {
         }
     }
 
-    /// Keeps the samples of the policies in `able`, which can answer for some object. Also keeps the samples of
-    /// policies that could answer at the previous update, because passes with these policies can still run. Removes all
-    /// other samples. So the failures of a quarantined policy stay until the next update.
+    /// Removes the samples of policies that can no longer answer. The set `able` has the policies that can answer for
+    /// some object. Also keeps the samples of policies that could answer at the previous update, because passes with
+    /// these policies can still run. So the failures of a quarantined policy stay until the next update.
     pub(super) fn keep(&self, able: &BTreeSet<PolicyId>) {
         let able: BTreeSet<labels::PolicyLabels> = able.iter().map(labels::PolicyLabels::from).collect();
         let mut kept = lock(&self.kept);
@@ -96,7 +96,7 @@ impl ByPolicy {
         self.count(id, |policy| self.fuel.get_or_create(policy).observe(burnt, None, None));
     }
 
-    /// Records an answer of a policy. A remembered answer used no fuel.
+    /// Records an answer of a policy. Ignores the fuel of a remembered answer, because the pass used none.
     pub(super) fn answer(&self, id: &PolicyId, fuel: u64, remembered: bool) {
         self.count(id, |policy| {
             self.answers.get_or_create(&labels::AnswerLabels { policy: policy.clone(), remembered }).inc();
@@ -126,8 +126,8 @@ impl ByPolicy {
         });
     }
 
-    /// Calls `count` and records the policy under one lock, so that `keep` can later remove every sample. If too many
-    /// policies have their own samples already, calls `count` with the labels that all other policies share.
+    /// Calls `count` and records the policy under one lock, so that `keep` can later remove every sample. If
+    /// [`MAX_POLICIES`] other policies have samples already, calls `count` with the shared labels `(others)`.
     fn count(&self, id: &PolicyId, count: impl FnOnce(&labels::PolicyLabels)) {
         let policy = labels::PolicyLabels::from(id);
         let mut kept = lock(&self.kept);

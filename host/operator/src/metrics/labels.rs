@@ -1,4 +1,4 @@
-//! The label sets of the metrics. The fields of a label set are the names of its labels.
+//! The label sets of the metrics. Each field of a label set becomes a label with the field's name.
 
 use kaos_policy::{contract::ResourceType, policy::PolicyId};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -26,8 +26,8 @@ pub(super) struct PassLabels {
 pub(super) struct SpendingLabels {
     #[prometheus(flatten)]
     pub(super) of: TypeLabels,
-    /// The namespace of the objects. The label is not `namespace`, because scrapers add this label with the namespace
-    /// of the operator.
+    /// The namespace of the objects. The label's name is not `namespace`, because scrapers add a label `namespace` with
+    /// the namespace of the operator.
     pub(super) object_namespace: String,
 }
 
@@ -66,8 +66,8 @@ pub(super) struct PolicyLabels {
 }
 
 impl PolicyLabels {
-    /// The labels of all policies without labels of their own. No policy has this name, because names of policies
-    /// contain no parentheses.
+    /// The labels that policies share if too many policies have samples. No policy has this name, because names of
+    /// policies contain no parentheses.
     pub(super) fn of_others() -> Self {
         Self { policy: "(others)".to_owned(), version: String::new() }
     }

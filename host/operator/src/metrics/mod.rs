@@ -1,8 +1,8 @@
 //! The operator's metrics, as `OpenMetrics`.
 //!
-//! Each event has its own method, so callers need neither registries nor names. The names are in `table`, which is also
-//! the source of the reference page. `by_policy` has the metrics of single policies, and `rollouts` has the metrics of
-//! single rollouts. The module `serve` sends the metrics as text over HTTP.
+//! Each event has its own method, so callers need neither registries nor names of metrics. The names are in the module
+//! `table`, from which a test also generates the reference page. The module `by_policy` has the metrics of each policy,
+//! and `rollouts` has the metrics of each rollout. The module `serve` sends the metrics as text over HTTP.
 
 mod by_policy;
 mod labels;
@@ -133,7 +133,7 @@ impl Metrics {
         }
     }
 
-    /// Adds a function that [`encode`](Self::encode) calls each time before it writes the text. The function sets
+    /// Adds a function that [`encode`](Self::encode) calls each time before it writes the text. Such a function updates
     /// values that are needed only when a client reads the metrics.
     pub fn before_encoding(&self, refresh: impl Fn(&Self) + Send + Sync + 'static) {
         lock(&self.refreshers).push(Box::new(refresh));
@@ -168,7 +168,7 @@ impl Metrics {
         }
     }
 
-    /// Sets the number of objects of each kind that had no pass with the current policy yet. Replaces the previous
+    /// Sets, for each kind, the number of objects that had no pass with the active policy yet. Replaces the previous
     /// values.
     pub fn awaiting_policy(&self, awaiting: &[(ResourceType, usize)]) {
         self.awaiting_policy.clear();
@@ -183,10 +183,9 @@ impl Metrics {
         self.queue_age.set(oldest.as_secs_f64());
     }
 
-    /// Sets the policies that answer now, for each kind. Replaces the previous values, and starts the counters of the
-    /// policies at zero. `able` contains the policies in `active`, and all other policies that can answer for some
-    /// object: those that objects can pin, and predecessors. If a policy is not in `able`, its samples disappear with
-    /// the next call.
+    /// Sets the active policies of each kind. Replaces the previous values, and starts the counters of the policies at
+    /// zero. The set `able` has the policies in `active`, the policies that objects can pin, and predecessors. If a
+    /// policy is missing from `able` in two successive calls, the second call removes its samples.
     pub fn policies(&self, active: &[(ResourceType, PolicyId)], able: &BTreeSet<PolicyId>) {
         self.by_policy.keep(able);
         self.policies.clear();
@@ -198,7 +197,8 @@ impl Metrics {
         }
     }
 
-    /// Starts counters at zero: if a counter first appeared with the value one, Prometheus would see no increase.
+    /// Starts the counters of a kind at zero: if a counter first appeared with the value one, Prometheus would see no
+    /// increase.
     fn begin(&self, of: &ResourceType) {
         for result in PassResult::ALL {
             drop(self.passes.get_or_create(&labels::PassLabels { of: of.into(), result: result.label() }));
@@ -206,19 +206,19 @@ impl Metrics {
         drop(self.retries.get_or_create(&of.into()));
     }
 
-    /// Records the answer of a policy in one pass, and the fuel of the answer. If `remembered`, the operator returned
-    /// the answer to an equal question, so the pass used no fuel.
+    /// Records the answer of a policy in one pass, and the fuel of the answer. If `remembered` is set, the memo
+    /// returned the answer to equal inputs, so the pass used no fuel.
     pub fn answer(&self, policy: &PolicyId, fuel: u64, remembered: bool) {
         self.by_policy.answer(policy, fuel, remembered);
     }
 
-    /// Records the fuel of a policy's `assess` in one pass.
+    /// Records the fuel that a policy's function `assess` used in one pass.
     pub fn fuel(&self, policy: &PolicyId, burnt: u64) {
         self.by_policy.fuel(policy, burnt);
     }
 
-    /// Sets the use of the largest budgets in the last minute, and the number of objects that wait. Replaces the
-    /// previous values.
+    /// Sets the fuel and passes of the most used budgets in the last minute, and the number of objects that wait for a
+    /// budget. Replaces the previous values.
     pub fn spending(&self, largest: &[Spending], waiting: usize) {
         self.over_budget.set(count(waiting));
         self.namespace_fuel.clear();
@@ -273,7 +273,7 @@ impl Metrics {
         self.rollouts.set(states);
     }
 
-    /// Removes the counts of returned rollouts of all packages that are not in `packages`.
+    /// Removes the counters of returned rollouts for all packages that are not in `packages`.
     pub fn keep_rollouts_of(&self, packages: &BTreeSet<String>) {
         self.rollouts.keep(packages);
     }

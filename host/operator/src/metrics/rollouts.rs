@@ -31,7 +31,7 @@ pub(super) struct Rollouts {
     objects: Family<labels::RolloutObjectsLabels, Gauge>,
     paused: Family<labels::RolloutPauseLabels, Gauge>,
     returned: Family<labels::RolloutReturnLabels, Counter>,
-    /// The packages and causes of the samples in `returned`.
+    /// The labels of all samples in the metric `returned`: each package with a cause.
     counted: Mutex<BTreeSet<(String, &'static str)>>,
 }
 
@@ -65,13 +65,13 @@ impl Rollouts {
         }
     }
 
-    /// Counts a rollout that returned all objects.
+    /// Counts a rollout that ended with the return of all objects.
     pub(super) fn returned(&self, package: &str, cause: &'static str) {
         lock(&self.counted).insert((package.to_owned(), cause));
         self.returned.get_or_create(&returned_by(package, cause)).inc();
     }
 
-    /// Removes the counts of all packages that are not in `packages`.
+    /// Removes the counters of returned rollouts for all packages that are not in `packages`.
     pub(super) fn keep(&self, packages: &BTreeSet<String>) {
         lock(&self.counted).retain(|(package, cause)| {
             let is_kept = packages.contains(package);

@@ -1,4 +1,5 @@
-//! A type for histograms with labels. Each bucket can have an exemplar: the trace of a value in this bucket.
+//! A type for histograms with labels. Each bucket can have an exemplar: the id of the trace in which one of the
+//! bucket's values was measured.
 
 use prometheus_client::{
     encoding::EncodeLabelSet,

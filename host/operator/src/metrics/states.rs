@@ -5,24 +5,24 @@ use std::collections::BTreeMap;
 /// The result of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PassResult {
-    /// The cluster already matched the plan.
+    /// The pass wrote nothing, because the cluster already matched the plan.
     Settled,
-    /// An earlier process recorded that the object is settled in this state, so the pass asked no policy.
+    /// The pass asked no policy, because a proof of an earlier process shows that the object is settled.
     Skipped,
     /// The pass wrote a child or the status.
     Changed,
     /// The object waits, for example for a needed object or a plan gate.
     ///
-    /// It can also wait for its policy, for the deletion of a child, or for a child's name that an object of another
-    /// owner has.
+    /// The object can also wait for its policy, for the deletion of a child, or until another owner frees the name of a
+    /// child.
     Waiting,
-    /// The object's kind has used up its budget in the object's namespace.
+    /// The object waits, because its kind has used up its budget in the object's namespace.
     OverBudget,
     /// The policy refused the object, or the host rejected the plan.
     Refused,
     /// The policy failed.
     Failed,
-    /// The API server did not execute a request, so the operator retries the pass.
+    /// A request to the API server failed, so the operator retries the pass.
     Retried,
     /// The object is gone or being deleted.
     Gone,
@@ -84,7 +84,7 @@ impl Readiness {
 pub enum Unserved {
     /// No policy answers for the object's kind in its namespace.
     NoPolicy,
-    /// The policy fails on the object.
+    /// The policy fails on the object, and no fallback answers.
     PolicyFailed,
     /// A fallback answers for the object.
     FellBack,
@@ -93,7 +93,7 @@ pub enum Unserved {
 impl Unserved {
     pub(super) const ALL: [Self; 3] = [Self::NoPolicy, Self::PolicyFailed, Self::FellBack];
 
-    /// Returns the label, which is also the word that the conditions use.
+    /// Returns the label's value, which is also the reason in the object's conditions.
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::NoPolicy => "NoPolicy",
@@ -111,8 +111,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds an object: its readiness in the last status, and the reason why the expected policy does not serve the
-    /// object. The readiness and the reason may each be missing.
+    /// Counts an object by its readiness in the last status, and by the reason why the expected policy does not serve
+    /// it. Either can be `None`.
     pub fn add(&mut self, ready: Option<Readiness>, unserved: Option<Unserved>) {
         if let Some(ready) = ready {
             *self.ready.entry(ready).or_default() += 1;

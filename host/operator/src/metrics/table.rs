@@ -13,9 +13,9 @@ pub(super) enum MetricKind {
     Counter,
     /// A gauge: its value goes up and down.
     Gauge,
-    /// A histogram, which counts values by size.
+    /// A histogram: it counts observed values in buckets by size.
     Histogram,
-    /// A constant with information in its labels.
+    /// A constant value 1 that exists only for the information in its labels.
     Info,
 }
 

@@ -1,9 +1,9 @@
-//! Assigns renderers to objects, without a cluster.
+//! Finds the renderer of each object, without a cluster.
 
 use kaos_policy::render::Renderer;
 use serde_json::Value;
 
-/// Assigns renderers to objects.
+/// Finds the renderer of each object: the policies that answer for the object, with their settings.
 pub trait Answering: Sync {
     /// Returns the renderer of an object's policies. Returns `None` if no policy claims the object.
     fn renderer(&self, object: &Value) -> Option<&Renderer>;

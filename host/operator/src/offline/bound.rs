@@ -1,5 +1,5 @@
-//! Binds the policies of snapshots to their settings. All commands use this code, so they agree on which policy
-//! answers for which object.
+//! Binds the policies of a catalogue's snapshots to their settings. All commands use this code, so they agree on which
+//! policy answers for which object.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -20,8 +20,8 @@ use serde_json::Value;
 use super::Answering;
 use crate::catalogue::{Answer, Kind, Snapshot};
 
-/// The size limit of the cache for answers, in bytes. With the cache, a comparison computes equal answers only once for
-/// each snapshot.
+/// The size limit of the cache for answers, in bytes. The cache avoids that a comparison of snapshots computes an equal
+/// answer twice.
 const MEMORY: usize = 256 << 20;
 
 /// The start options of the operator that affect the answers of policies.
@@ -35,12 +35,12 @@ pub struct Started {
     pub checks: Checks,
 }
 
-/// Policies bound to their settings, shared by all snapshots.
+/// The policies of all snapshots, bound to their settings.
 #[derive(Default)]
 pub(crate) struct Bound {
     renderers: Vec<Renderer>,
-    /// The indexes of renderers, by the address of a [`Kind`]. Snapshots share equal kinds, so the address identifies
-    /// the kind.
+    /// Maps the address of each [`Kind`] to an index in `renderers`. Snapshots share equal kinds, so the address
+    /// identifies the kind.
     of_kinds: HashMap<usize, usize>,
 }
 
@@ -48,8 +48,8 @@ pub(crate) struct Bound {
 pub(crate) struct At<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) bound: &'a Bound,
-    /// The snapshot before a change; `None` without a change. The snapshot before the change still answers for an
-    /// object whose pin names a policy that does not exist any more.
+    /// The snapshot before a change; `None` without a change. This snapshot still answers for an object whose pin names
+    /// a policy that the change removes.
     pub(crate) before: Option<&'a Snapshot>,
 }
 
@@ -70,7 +70,7 @@ impl Bound {
                 continue;
             }
             let renderer = renderer(&kind, started, &is_served)?;
-            // Several `Kind` values can have the same policies with the same settings. Such values share a renderer.
+            // If several `Kind` values have the same policies with the same settings, they share a renderer.
             let at = self.renderers.iter().position(|known| is_same(known, &renderer)).unwrap_or_else(|| {
                 self.renderers.push(renderer.with_memo(Arc::clone(&memo)));
                 self.renderers.len() - 1
@@ -107,8 +107,7 @@ pub(crate) fn renderer(
 }
 
 /// Returns the policies that answer for an object in `snapshot`. `before` is the snapshot before a change, or `None`
-/// without a change. The policies before the change still answer for an object whose pin names a policy that does not
-/// exist any more.
+/// without a change. If the object's pin names no policy in `snapshot`, the policies in `before` answer.
 pub(crate) fn answer_after(snapshot: &Snapshot, before: Option<&Snapshot>, object: &Value) -> Option<Arc<Kind>> {
     let holds_on = before.filter(|_| named_in_vain(snapshot, object).is_some());
     answer(holds_on.unwrap_or(snapshot), object)
@@ -126,8 +125,8 @@ pub(crate) fn is_same(one: &Renderer, other: &Renderer) -> bool {
         })
 }
 
-/// Returns the policies that answer for an object, or `None` if no policy answers. If the object's pin names no
-/// existing policy, ignores the pin.
+/// Returns the policies that answer for an object, or `None` if no policy answers. Ignores a pin that names a policy
+/// that does not exist.
 pub(crate) fn answer(snapshot: &Snapshot, object: &Value) -> Option<Arc<Kind>> {
     snapshot.answer_for(object).kind()
 }

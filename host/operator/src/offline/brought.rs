@@ -1,4 +1,4 @@
-//! Assigns renderers to objects without a cluster, from a fixed set of policies.
+//! Finds the renderer of each object in a fixed set of policies, without a cluster.
 
 use std::{collections::BTreeMap, sync::Arc};
 

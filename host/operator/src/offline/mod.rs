@@ -1,12 +1,11 @@
 //! Renders objects from files without a cluster.
 //!
 //! The files represent the cluster. This module renders the objects that a policy claims. If a claimed object has no
-//! status, other objects see the status that the operator would first write.
+//! status, the policies of other objects see the status that the operator would first write.
 //!
-//! To get a missing status, the module must render the object. When a pass first needs the status of another object,
-//! the module renders this other object, and remembers the result. A look-up during a pass never renders, but only
-//! records the objects whose status is missing. After the pass, the module renders these objects, and then runs the
-//! pass again. So only one sandbox is open at a time, even for a long chain of needs.
+//! To get a missing status, the module must render the object. A lookup during a pass does not render, but records the
+//! objects whose status is missing. After the pass, the module renders these objects, remembers the results, and runs
+//! the pass again. So only one sandbox is open at a time, even for a long chain of needs.
 
 mod answering;
 mod bound;
@@ -33,12 +32,12 @@ pub(crate) use bound::{At, Bound, answer, answer_after, is_same, named_in_vain, 
 pub use brought::Brought;
 pub use stored::StoredObjects;
 
-/// The result for one object.
+/// The result of rendering one object.
 #[derive(Debug, Clone)]
 pub struct Entry {
     /// The answer of the policies.
     pub rendered: Rendered,
-    /// The outcome of the operator's pass over the object.
+    /// The outcome that the operator's pass over the object would have.
     pub outcome: Outcome,
     /// The status that the operator would write.
     pub status: Value,
@@ -56,25 +55,25 @@ pub struct World<'a> {
 /// The results so far for one object.
 #[derive(Default)]
 struct ResultsSoFar {
-    /// Whether the rendering of the object has started and has no result yet.
+    /// Whether the module has started to render the object, and has no result yet.
     underway: bool,
-    /// The object with its status, as other objects see it.
+    /// The object with its status, as the policies of other objects see it.
     seen: Option<Arc<Value>>,
     entry: Option<Arc<Entry>>,
 }
 
-/// The objects that the current pass looked at, and whose status is not known yet.
+/// The objects that the current pass looked up, and whose status the module does not know yet.
 #[derive(Default)]
 struct PassOverAll {
     /// The positions of objects to render before the object of this pass.
     wanted: Vec<usize>,
-    /// Whether the pass looked at an object that itself waits for the object of this pass.
+    /// Whether the pass looked up an object that itself needs the status of the object of this pass.
     in_circle: bool,
 }
 
 impl<'a> World<'a> {
-    /// Creates a cluster that contains only `stored`. If `hidden` returns a value for a type, passes see this value
-    /// instead of the objects.
+    /// Creates a cluster that contains only the objects in `stored`. If `hidden` returns a lookup result for a type,
+    /// passes get this result instead of the objects.
     pub fn new(
         stored: &'a StoredObjects,
         answering: &'a dyn Answering,
@@ -89,7 +88,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Returns the result for the object at a position. Returns `None` if no policy claims the object.
+    /// Returns the result for the object at a position in `stored`. Returns `None` if no policy claims the object.
     pub fn entry(&self, position: usize) -> Option<Result<Arc<Entry>, RenderError>> {
         let renderer = self.renderer(position)?;
         let known = self.memory.borrow()[position].entry.clone();
@@ -104,7 +103,7 @@ impl<'a> World<'a> {
             let outermost = before.is_empty();
             let (top, renderer) = before.last().copied().unwrap_or((position, renderer));
             if !outermost && self.memory.borrow()[top].seen.is_some() {
-                // Several objects need the top object, so it was on the stack several times. The module has already
+                // Several objects need the object `top`, so it is on the stack several times. The module has already
                 // rendered it.
                 before.pop();
                 continue;
@@ -115,7 +114,7 @@ impl<'a> World<'a> {
             let PassOverAll { wanted, in_circle } = self.pass.take();
             if entry.is_ok() && !wanted.is_empty() {
                 let renderer = |position: usize| Some((position, self.renderer(position)?));
-                // Reverse the order, so that the first wanted object is rendered first.
+                // Put the objects on the stack in reverse order, so that the first of them is rendered first.
                 before.extend(wanted.into_iter().rev().filter_map(renderer));
                 continue;
             }
@@ -128,9 +127,9 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Remembers the result for an object. If objects need each other in a circle, no object can get its status first.
-    /// For objects in a circle, other objects see the status of a preliminary result, as in a cluster. When the caller
-    /// requests a result that is only preliminary, the module renders the object again.
+    /// Remembers the result for an object. If objects need each other in a circle, the module renders one of them while
+    /// another has no status yet, as in a cluster. Such a result is preliminary: other objects see its status, but when
+    /// the caller requests the result, the module renders the object again.
     fn remember(&self, position: usize, entry: Option<&Arc<Entry>>, is_final: bool) {
         let object = &self.stored.objects[position];
         let memory = &mut self.memory.borrow_mut()[position];
@@ -163,8 +162,8 @@ impl<'a> World<'a> {
         Ok(Entry { rendered, outcome, status })
     }
 
-    /// Returns an object as other objects see it. If the object's status is not known yet, returns the object without a
-    /// status, and records that the status is missing.
+    /// Returns an object as the policies of other objects see it. If the object's status is not known yet, returns the
+    /// object without a status, and records that the status is missing.
     fn seen(&self, position: usize) -> Arc<Value> {
         let object = &self.stored.objects[position];
         if !is_unwritten(&object["status"]) || self.renderer(position).is_none() {

@@ -13,8 +13,8 @@ use crate::{
     status::{self, Hindrance, Standing},
 };
 
-/// Returns the outcome of the operator's first pass over an object, and the status of the object. `left_as_is` is the
-/// reason why the operator would not apply a plan; `None` if the operator would apply the plan.
+/// Returns the outcome of the operator's first pass over an object, and the status that this pass writes. `left_as_is`
+/// is the reason why the operator would not apply a plan; `None` if the operator would apply the plan.
 pub(super) fn first(
     renderer: &Renderer,
     rendered: &Rendered,
@@ -27,7 +27,7 @@ pub(super) fn first(
     let outcome = match (&rendered.verdict, left_as_is) {
         (Verdict::Planned(_), Some(why)) => Outcome::Failed(why.to_owned()),
         // If the plan sets `gates_hold`, its gates hold back every apply. Otherwise, the gates hold back only the first
-        // apply: they have no effect after the operator applied a plan in full, or if all children exist.
+        // apply: they have no effect if the operator has applied a plan in full before, or if all children exist.
         (Verdict::Planned(planned), None) if plan_gates::let_through(planned, was_applied) => Outcome::Applied,
         (Verdict::Planned(_), None) => Outcome::Gated,
         (Verdict::Refused(refusal), _) => Outcome::Refused(refusal.clone()),

@@ -20,7 +20,7 @@ pub struct StoredObjects {
 }
 
 impl StoredObjects {
-    /// Indexes the objects. If `known` does not define the scope of a type, the objects show it: a CRD among the
+    /// Indexes the objects. If `known` does not say whether a type is namespaced, this function uses a CRD among the
     /// objects, or the namespaces of the type's objects.
     pub fn new(documents: &[Document], known: &Scopes) -> Self {
         let objects = documents.iter().map(|document| Arc::new(document.object.clone())).collect();

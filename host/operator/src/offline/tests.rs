@@ -117,7 +117,7 @@ fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
 
 fn assess(subject: &Subject, seen: &Observation) -> Report {
     let fields = match seen.outcome {
-        // These fields belong to the host, so none of them may appear in a status.
+        // The host alone writes these fields, so a policy's status may have none of them.
         Outcome::Refused(_) => json!({"appliedGeneration": 7, "phase": "Mine", "policy": "mine"}),
         _ => json!({"endpoint": format!("kite://{}", object(subject)["metadata"]["name"].as_str().unwrap())}),
     };

@@ -46,11 +46,11 @@ pub use crate::{clock::Clock, processors::Compute};
 /// The minimum time at shutdown for recording interrupted policy checks.
 const SHUTDOWN_RECORD_TIME: Duration = Duration::from_secs(1);
 
-/// The maximum time at shutdown for recording which objects are settled. The operator keeps its Lease for this time.
+/// The maximum time at shutdown for recording which objects are settled. Meanwhile, the operator still holds its Lease.
 const SHUTDOWN_PROOFS_TIME: Duration = Duration::from_secs(4);
 
-/// The metrics show the use of at most this number of budgets in the last minute. A cluster can have thousands of
-/// namespaces, each with a budget for each kind.
+/// The maximum number of budgets that the metrics show. A cluster can have thousands of namespaces, each with a budget
+/// for each kind.
 const SPENDINGS: usize = 20;
 
 /// The error of an operator that stopped without a request, because a task ended unexpectedly.
@@ -135,8 +135,8 @@ impl Operator {
         Self { context, queue, options, installing: None, waker, watching: None }
     }
 
-    /// Makes the operator take policies from ConfigMaps while it runs. The policies from ConfigMaps replace the content
-    /// of the catalogue.
+    /// Makes the operator install packages from ConfigMaps while it runs. The installed policies replace the content of
+    /// the catalogue.
     #[must_use]
     pub fn installing(mut self, installing: Installing) -> Self {
         let gatekeeper = installing.gatekeeper.measured(&self.context.runner.metrics);
@@ -149,8 +149,8 @@ impl Operator {
         Probe::new(Arc::clone(&self.context), self.queue.clone())
     }
 
-    /// Reconciles until `stop` is cancelled. After the cancellation, running passes have the time `grace` of the
-    /// options to finish.
+    /// Reconciles until `stop` is cancelled. After the cancellation, running passes have the time [`Options::grace`] to
+    /// finish.
     pub async fn run(self, stop: CancellationToken) -> Result<(), OperatorError> {
         let Self { context, queue, options, installing, waker, watching } = self;
         let (news, changes) = (Arc::clone(&waker.news), Arc::clone(&waker.changes));
@@ -219,7 +219,7 @@ impl Operator {
                 );
                 installed.shutdown().await;
             }
-            // The next process waits for the Lease, so do not keep it for long.
+            // Limit the time, because the next process waits until this process releases the Lease.
             let deadline = deadline.min(tokio::time::Instant::now() + SHUTDOWN_PROOFS_TIME);
             if let Some(keeper) = keeper
                 && tokio::time::timeout_at(deadline, keeper).await.is_err()
@@ -251,8 +251,8 @@ fn keep(context: &Arc<Context>, options: &Options, news: Arc<News>) -> impl Futu
     }
 }
 
-/// Returns the task that handles installed policies; `None` if the operator takes no policies from ConfigMaps. The task
-/// ends only when `stop` is cancelled.
+/// Returns the task that handles installed policies. The task only waits if the operator takes no policies from
+/// ConfigMaps. The task ends only when `stop` is cancelled.
 fn install(
     context: &Arc<Context>,
     options: &Options,

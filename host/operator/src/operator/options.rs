@@ -44,9 +44,10 @@ pub struct Options {
     pub grace: Duration,
     /// The delays after failures.
     pub backoff: Backoff,
-    /// The minimum time between two passes that a swap caused.
+    /// After a swap, the minimum time between the passes over two objects.
     pub pace: Duration,
-    /// Whether the operator reads Secrets. The operator keeps only the names of each Secret's keys, and a digest.
+    /// Whether the operator reads Secrets. It then stores only the names of each Secret's keys, and a digest of the
+    /// values.
     pub secrets: bool,
     /// The key for the digests of Secrets.
     pub secret_key: Hidden,
@@ -60,7 +61,7 @@ pub struct Options {
     pub rollout_defaults: Rollout,
     /// The limits for the compiled code of tenants' policies.
     pub code_share: CodeShare,
-    /// Optional types that the operator does not use.
+    /// Optional types of claims that the operator neither watches nor applies.
     pub left_out: LeftOut,
     /// The options for the gateway's decision point. `None` if the operator writes no objects for it.
     pub decision_point: Option<DecisionPoint>,
@@ -82,7 +83,8 @@ pub struct Options {
     pub record: usize,
     /// Whether to record which objects are settled, so that the operator asks no policy about them after a restart.
     pub proofs: bool,
-    /// The key of the ids of decisions. Without a key, the ids are the same in every process.
+    /// The secret key for the digests that are the ids of decisions. Without a key, the ids are the same in every
+    /// process.
     pub decision_key: Hidden,
 }
 
@@ -123,7 +125,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Describes the options that decide which objects a pass sees.
+    /// Returns a text that differs if the options let a pass see other objects.
     pub(super) fn seen(&self) -> String {
         let Self { secrets, left_out, operator_namespace, .. } = self;
         format!("{secrets} {left_out:?} {operator_namespace}")

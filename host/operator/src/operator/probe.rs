@@ -46,13 +46,13 @@ impl Probe {
         if unwatched.is_empty() { self.context.access.watch.follows_all() } else { Err(unwatched) }
     }
 
-    /// Returns whether the watches of a waiting replica follow all types that they cover.
+    /// Returns whether the watches of this process, which may still wait for the Lease, follow all their types.
     pub fn is_warm(&self) -> bool {
         self.context.access.watch.follows_all().is_ok()
     }
 
-    /// Returns the first kinds and namespaces whose policies the operator still loads. Readiness does not wait for
-    /// these policies.
+    /// Returns the first kinds and namespaces whose policies the operator still loads, at most 16. Readiness does not
+    /// wait for them.
     pub fn loading(&self) -> Vec<String> {
         let Some(snapshot) = self.context.runner.catalogue.load() else { return Vec::new() };
         let places = snapshot
@@ -62,8 +62,8 @@ impl Probe {
         places.take(NAMED).collect()
     }
 
-    /// Returns the listed namespaces in which the operator has no right to read. Readiness does not wait for these
-    /// namespaces.
+    /// Returns the namespaces in the operator's list of namespaces in which the operator has no right to read.
+    /// Readiness does not wait for these namespaces.
     pub fn barred(&self) -> BTreeSet<String> {
         self.context.access.watch.barred()
     }
@@ -74,7 +74,8 @@ impl Probe {
     }
 
     /// Returns the record of the last pass over an object: what the pass saw, planned and decided. An error contains
-    /// the reason why the operator has no record. `kind` is the kind, its plural, its singular or a short name.
+    /// the reason why the operator has no record. The parameter `kind` accepts a kind, its plural, its singular or a
+    /// short name.
     pub async fn explain(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
         let unknown = || format!("the operator has no record of {kind} {namespace}/{name}");
         let snapshot = self.context.runner.catalogue.load().ok_or_else(unknown)?;
@@ -90,8 +91,8 @@ impl Probe {
         json!(recorder.list(clock.now(), |_| true))
     }
 
-    /// Returns the list of the decisions about one object, the oldest first. `kind` is a name as for
-    /// [`explain`](Self::explain).
+    /// Returns the list of the decisions about one object, the oldest first. The parameter `kind` accepts the same
+    /// words as in [`explain`](Self::explain).
     pub fn decisions_of(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
         let PolicyRunner { catalogue, recorder, clock, .. } = &self.context.runner;
         let snapshot = catalogue.load().ok_or_else(|| "the operator has no policies yet".to_owned())?;
@@ -119,15 +120,15 @@ impl Probe {
         let kind = runner.catalogue.load().and_then(|snapshot| snapshot.answer_for(&case.inputs.object).kind());
         let known: Vec<Arc<Policy>> = kind.iter().flat_map(|kind| kind.policies_ever()).cloned().collect();
         let mask = move || {
-            // The id alone does not identify the policy of the decision: grants and limits must be equal, too.
+            // Not only the id of the policy must be equal: masking runs the policy again, with its grants and limits.
             let find = |layer: &LayerInputs| {
                 let is_it = |policy: &&Arc<Policy>| {
                     *policy.id() == layer.policy && *policy.grants() == layer.grants && *policy.limits() == layer.limits
                 };
                 known.iter().find(is_it).cloned()
             };
-            // Keep the id: it depends on the secret key of this process, so nobody can use it to test guesses of a
-            // masked value.
+            // Keep the id of the decision, although it depends on the masked values: it also depends on the secret key
+            // of this process, so nobody can test guesses of a masked value with it.
             let decision = case.decision;
             json!(Case { decision, ..masked(case, &find) })
         };

@@ -1,9 +1,9 @@
-//! Keeps the proofs that objects are settled: reads the proofs of the last process at the start, and writes the proofs
-//! of this process in quiet times and at shutdown.
+//! Stores the proofs that objects are settled. At the start, reads the proofs of the last process. In quiet times and
+//! at shutdown, writes the proofs of this process.
 //!
-//! If the last pass over an object wrote something, the object has no proof. So in a quiet time, the keeper first asks
-//! for another pass over each object without a proof. The keeper does this only once before each write, so an object
-//! that never settles does not delay the records of other objects.
+//! If the last pass over an object wrote something, the object has no proof. So in a quiet time, the keeper first
+//! requests another pass over each object without a proof. The keeper does this only once before each write, so an
+//! object that never settles does not delay the proofs of other objects.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,23 +22,23 @@ use crate::{
     watch::ObjectKey,
 };
 
-/// The delay between two looks at the queue. A quiet time begins when two looks in a row find the queue empty.
+/// The delay between two checks of the queue. A quiet time begins when two checks in a row find the queue empty.
 const LOOK: Duration = Duration::from_secs(30);
 /// The minimum time between two writes of the proofs.
 const WRITE_PAUSE: Duration = Duration::from_mins(10);
-/// The delay between two checks whether the watch has read the definitions of the kinds.
+/// The delay between two checks whether the watch has read the CRDs, which define the kinds.
 const BEAT: Duration = Duration::from_millis(50);
-/// The maximum time for reading the proofs and the definitions. Without the proofs, the operator asks the policies
-/// about all objects.
+/// The maximum time for reading the proofs, and for reading the CRDs. Without the proofs, the operator asks the
+/// policies about all objects.
 const LOAD_TIME: Duration = Duration::from_secs(30);
 
-/// Keeps the proofs of one operator.
+/// Stores the proofs of one operator.
 pub(super) struct ProofKeeper {
     context: Arc<Context>,
     proofs: Arc<Proofs>,
     queue: Queue,
     store: ProofStore,
-    /// Whether this process has read the records of the last process.
+    /// Whether this process has read the proofs of the last process.
     has_read: bool,
 }
 
@@ -50,10 +50,10 @@ impl ProofKeeper {
         Some(Self { context: Arc::clone(context), proofs, queue: queue.clone(), store, has_read: false })
     }
 
-    /// Reads the proofs of the last process, and waits for the definitions of the kinds. The first pass starts only
-    /// after this.
+    /// Reads the proofs of the last process, and waits until the watch has read the CRDs. The first pass starts only
+    /// after this function.
     pub(super) async fn load(&mut self) {
-        // Computing the digest has no time limit: on a busy processor, asking the policies would take even longer.
+        // Let the digest of the program take any time: on a busy processor, asking the policies would take even longer.
         if let Some(program) = self.context.runner.processors.run(false, digest_of_program).await {
             self.proofs.set_program(program);
         }
@@ -79,8 +79,7 @@ impl ProofKeeper {
         Ok(count)
     }
 
-    /// Waits until the watch has read the definitions of the kinds. Before that, no proof is valid, and no pass can
-    /// make a proof.
+    /// Waits until the watch has read the CRDs. Before that, no proof is valid, and no pass can make a proof.
     async fn definitions(&self) {
         while !self.context.access.watch.has_answer_about_definitions() {
             tokio::time::sleep(BEAT).await;
@@ -92,8 +91,8 @@ impl ProofKeeper {
         let (mut quiet_looks, mut has_asked, mut written) = (0_u32, false, None::<Instant>);
         loop {
             if stop.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_none() {
-                // If this process could neither read the old records nor write any in a quiet time, leave them
-                // unchanged: it may have only a few new proofs.
+                // Leave the stored proofs unchanged if this process could not read them, and had no quiet time to write
+                // its own: it may have only a few new proofs.
                 if self.has_read || written.is_some() {
                     self.write(true).await;
                 }
@@ -131,8 +130,8 @@ impl ProofKeeper {
         }
     }
 
-    /// Collects the proofs of this process, and the earlier proofs of objects at which this process has not looked yet.
-    /// Objects with equal needs share one copy of the needs.
+    /// Collects the proofs of this process, and earlier proofs of objects that had no pass in this process yet. Objects
+    /// with equal needs share one copy of the list of needs.
     fn collect(&self) -> BTreeMap<ObjectKey, Proof> {
         let mut distinct: BTreeSet<Arc<[Followed]>> = BTreeSet::new();
         let mut proofs = self.proofs.unused();

@@ -1,4 +1,5 @@
-//! Reacts to swaps: starts watches for new types, and queues the affected objects at the pace of the queue.
+//! Reacts to swaps: starts watches for new types, and queues the affected objects, whose passes the queue spreads over
+//! time.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -16,18 +17,17 @@ use crate::{
     watch::{Claimed, Coverage, ObjectKey},
 };
 
-/// Makes the watch cover the types that the active policies claim.
+/// Makes the watch cover the types of all claims of the active policies.
 pub(super) fn cover(context: &Context, left_out: &LeftOut) {
     cover_keeping(context, left_out, &context.access.watch.coverage());
 }
 
-/// Makes the watch cover the types that the first active policies claim. The watch drops the types that only the
-/// standby covered.
+/// Like [`cover`], but for the first active policies. The watch drops the types that only the standby covered.
 pub(super) fn cover_first(context: &Context, left_out: &LeftOut) {
     cover_keeping(context, left_out, &Coverage::default());
 }
 
-/// Makes the watch of a standby cover the types that these policies claim.
+/// Makes the watch of a waiting replica cover the types of all claims of these policies.
 pub(super) fn cover_policies(context: &Context, policies: &[Arc<Policy>], left_out: &LeftOut) {
     let mut coverage = Coverage::default();
     policies
@@ -37,9 +37,9 @@ pub(super) fn cover_policies(context: &Context, policies: &[Arc<Policy>], left_o
     context.access.watch.cover(coverage);
 }
 
-/// Covers the types that the active policies claim. If no policy answers for a kind in `before` any more, the watch
-/// still covers this kind. So the status of its old and new objects reports the missing policy. A policy for another
-/// version of the kind also answers for the kind, because both versions have the same objects.
+/// Makes the watch cover the types of all claims of the active policies. Also keeps the kinds in `before` for which no
+/// policy answers any more, so that the status of their objects reports the missing policy. A policy for another
+/// version of such a kind counts as an answer, because both versions have the same objects.
 fn cover_keeping(context: &Context, left_out: &LeftOut, before: &Coverage) {
     if let Some(snapshot) = context.runner.catalogue.load() {
         let mut coverage = coverage(&snapshot, left_out);
@@ -52,7 +52,7 @@ fn cover_keeping(context: &Context, left_out: &LeftOut, before: &Coverage) {
     }
 }
 
-/// Returns whether a policy answers for a kind, in any version.
+/// Returns whether a policy answers for any version of a kind.
 fn is_answered(snapshot: &Snapshot, of: &ResourceType) -> bool {
     snapshot.kinds().any(|(answered, _)| answered.group_kind() == of.group_kind())
 }

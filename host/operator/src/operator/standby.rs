@@ -1,5 +1,5 @@
-//! Keeps the operator of a waiting replica warm: the watches follow the cluster, and the policies are loaded. No pass
-//! and no step of the lifecycle runs, so the replica writes nothing.
+//! Prepares a replica that waits for the Lease: the watches follow the cluster, and the policies are loaded. No pass
+//! runs, and the replica does not install packages, so it writes nothing.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -9,8 +9,8 @@ use super::{Operator, rollout, tools::tools, watching::Watching};
 use crate::catalogue::installed;
 
 impl Operator {
-    /// Keeps the watches and the policies warm until the future `leads` is ready, and returns its value. The caller
-    /// runs the operator afterwards. The operator then looks at every object once, as after a start.
+    /// Follows the cluster and loads the policies until the future `leads` is ready. Returns the value of `leads`. The
+    /// caller then calls [`run`](Self::run), which begins with a pass over every object, as after a start.
     pub async fn stand_by<T>(&mut self, leads: impl Future<Output = T>) -> T {
         let Self { context, options, installing, waker, .. } = &*self;
         waker.sleep();

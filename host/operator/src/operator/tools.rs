@@ -1,4 +1,4 @@
-//! Assembles the values with which the operator installs policies.
+//! Assembles the clients and options with which the operator installs policies.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
     reconcile::Context,
 };
 
-/// Returns the values that all steps of installing policies use.
+/// Returns the clients and options for installing policies.
 pub(super) fn tools(
     context: &Arc<Context>,
     options: &Options,

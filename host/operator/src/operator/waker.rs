@@ -1,4 +1,5 @@
-//! Receives the objects that the watch reports, and passes them on to the queue and to the tasks that follow objects.
+//! Receives the objects that the watch reports. Passes them on to the queue, to the task for the decision point, and to
+//! running previews.
 
 use std::sync::{
     Arc,
@@ -19,8 +20,8 @@ pub(super) struct Waker {
     pub(super) news: Arc<News>,
     /// Records the objects that the watch reports while the operator computes the effect of a package.
     pub(super) changes: Arc<Changes>,
-    /// False while another replica holds the Lease. The queue then stays empty, so that no metric reports objects that
-    /// wait for a pass.
+    /// `false` while another replica holds the Lease. The queue then stays empty, so that no metric reports objects
+    /// that wait for a pass.
     is_awake: AtomicBool,
 }
 
@@ -42,7 +43,8 @@ impl Waker {
     }
 
     /// Passes on all objects that the watch contains, and all objects that the watch reports from now on. Leaves out a
-    /// kind if the watch has not listed all types for it yet: the watch itself reports the objects of this kind later.
+    /// kind if the watch has not listed all types that its policies use: the watch itself reports the objects of this
+    /// kind later.
     pub(super) fn awake(&self, watch: &Watch) {
         // Set `is_awake` before reading the objects: an object that arrives in between is passed on twice, but none is
         // lost.

@@ -15,8 +15,8 @@ use crate::{
     watch::ObjectKey,
 };
 
-/// If many objects wait for missing rights, the operator retries one of them after this delay. The pass over this
-/// object shows when an administrator has granted the rights.
+/// The delay before the operator retries one of many objects that wait for missing rights. If the pass over this object
+/// succeeds, an administrator has granted the rights.
 const RIGHTS_PROBE_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Runs passes until the queue is closed.
@@ -27,7 +27,7 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
         let span = tracing::info_span!("pass", kind, namespace, name, trace_id = tracing::field::Empty);
         let (trace, started, rights) = (PassTrace::default(), Instant::now(), context.access.watch.rights());
         let running = AssertUnwindSafe(unless_given_up(pass(&context, &key, &trace))).catch_unwind();
-        // The future of a pass is large. In a box, it is not copied into the future of the worker.
+        // The future of a pass is large, so a box avoids that the worker's own future contains it.
         let ended = match tokio::time::timeout(deadline, Box::pin(running)).instrument(span).await {
             Ok(Ok(Some(ended))) => ended,
             Ok(Ok(None)) => {
@@ -54,12 +54,12 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
                 queue.succeeded(&key);
                 context.access.watch.was_let_in(&key);
             }
-            // The pass did not try anything, so the delay after earlier failures stays.
+            // The pass did not run the policies, so its end does not reset the delay that earlier failures caused.
             Next::After(wait) if ended.result == PassResult::OverBudget => queue.add_after(&key, wait),
             Next::After(wait) => {
                 queue.succeeded(&key);
                 queue.add_after(&key, wait);
-                // A pass that waits sends no request, so it does not show whether the operator has the rights.
+                // A waiting pass may have sent no request, so it does not show whether the operator has the rights.
                 if ended.result != PassResult::Waiting {
                     context.access.watch.was_let_in(&key);
                 }
@@ -80,7 +80,7 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
     }
 }
 
-/// Writes the reason for an unfinished pass into the object's status. If the write panics, logs the panic.
+/// Writes into the object's status why a pass did not finish. If this panics too, logs an error.
 async fn report(context: &Context, key: &ObjectKey, why: PassFailed) {
     let Context { access, declared_fields, memories, .. } = context;
     let reported = publish_failure(access, declared_fields, memories, key, why);

@@ -2,7 +2,7 @@
 
 use kaos_policy::{digest::Digest, gate::LoadError, manifest::PolicyFileError};
 
-/// The reason why a ConfigMap is not a package, or why a package cannot be packed.
+/// The reason why ConfigMaps are not a valid package, or why a policy cannot be packed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("ConfigMap {config_map}: {problem}")]
 pub struct PackageError {
@@ -18,7 +18,8 @@ impl PackageError {
         Self { config_map: config_map.into(), problem: Box::new(problem) }
     }
 
-    /// Returns whether the problem is a missing ConfigMap. A user can still apply this ConfigMap later.
+    /// Returns whether chunks are missing, or do not match the pinned digest. The user may still apply the right
+    /// chunks.
     pub fn is_incomplete(&self) -> bool {
         matches!(*self.problem, Problem::MissingChunk { .. } | Problem::OtherChunks { .. })
     }
@@ -46,7 +47,7 @@ pub enum Problem {
         /// The required content.
         remedy: &'static str,
     },
-    /// Several keys contain or list a component.
+    /// Several keys contain the policy's code, or list its chunks.
     #[error("has {}: keep one of these keys", .0.join(" and "))]
     SeveralComponents(Vec<&'static str>),
     /// A key that belongs under `data` is under `binaryData`, or the reverse.
@@ -63,7 +64,7 @@ pub enum Problem {
         /// The key.
         key: &'static str,
     },
-    /// A key resembles a key of a package.
+    /// A key starts with `policy`, but is not a key of a package.
     #[error("`{key}` is not a key of a policy \
              package{}", hint.map(|near| format!(": did you mean `{near}`?")).unwrap_or_default())]
     UnknownKey {
@@ -75,7 +76,7 @@ pub enum Problem {
     /// The policy file is invalid.
     #[error(transparent)]
     File(#[from] PolicyFileError),
-    /// A package of settings names no policy.
+    /// A package without code does not name the policy that its settings are for.
     #[error("policy.yaml has no `name`: a package without a component must name the policy of its settings")]
     NoName,
     /// The package has neither a component nor settings.
@@ -87,7 +88,7 @@ pub enum Problem {
          policy.js, or remove the field"
     )]
     WithoutComponent(&'static str),
-    /// The component is in chunks, and the policy file has no digest of the whole component.
+    /// The component is in chunks, and the policy file lacks the field `sha256` with the digest of the whole component.
     #[error(
         "policy.yaml has no `sha256`: a component in chunks needs the digest of the whole component; `policy pack` \
          writes the digest"
@@ -127,7 +128,7 @@ pub enum Problem {
         /// The index in the chunk's annotation.
         annotated: Option<String>,
     },
-    /// The chunks exist, but their content does not have the pinned digest.
+    /// All chunks exist, but together they do not have the digest that the policy file pins.
     #[error(
         "its chunks have the digest {found}, but policy.yaml pins {wanted}: apply the index and all its chunks again"
     )]

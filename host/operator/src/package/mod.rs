@@ -3,9 +3,9 @@
 //! The index of a package is a ConfigMap with the label [`LABEL`] and a `policy.yaml`. The component is in the same
 //! ConfigMap, optionally gzipped. If the component is too large for one ConfigMap, it is split into chunks, each in a
 //! separate ConfigMap. Instead of a component, the ConfigMap can have a script, and then needs no `policy.yaml`. A
-//! package can also have no code: it then only changes the settings of the policy that it names. All functions here are
-//! pure functions of ConfigMaps. The catalogue and the command line read and write the ConfigMaps, and
-//! [`kaos_policy::gate`] checks the code.
+//! package can also have no code: it then only changes the settings of the policy that it names. The functions in this
+//! module do no I/O. The catalogue and the command line read and write the ConfigMaps, and [`kaos_policy::gate`] checks
+//! the code.
 
 mod error;
 mod read;
@@ -35,9 +35,9 @@ pub use write::{Packed, pack};
 pub const LABEL: &str = "kaos.tools/policy";
 /// The value of the label on a chunk. Any other value marks an index.
 pub const CHUNK: &str = "chunk";
-/// The value of the label on an index that this program writes.
+/// The value of the label on an index, if this program writes the index.
 pub const INDEX: &str = "package";
-/// The annotation of a chunk with the name of its index.
+/// The annotation that a chunk has with the name of its index.
 pub const INDEX_ANNOTATION: &str = "kaos.tools/policy-index";
 
 /// The key of the policy file.
@@ -74,7 +74,7 @@ pub struct PolicyCode {
 }
 
 impl PolicyCode {
-    /// Returns the code of a component.
+    /// Creates the code of a policy from a component.
     pub fn component(bytes: impl Into<Cow<'static, [u8]>>) -> Self {
         Self { form: CodeForm::Component, bytes: bytes.into() }
     }
@@ -98,12 +98,12 @@ impl Package {
     pub fn digest(&self) -> Digest {
         let component = self.component_digest();
         let mut file = self.file.clone();
-        // Leave out a correct `sha256`, because it is the same as the component's digest. A package with a wrong
-        // `sha256` has another digest.
+        // Leave out a correct `sha256`, because the component's digest below has the same information. Keep a wrong
+        // `sha256`, so that it changes the digest of the package.
         let packed = self.component.as_ref().map(|code| Digest::of(&code.bytes));
         file.sha256 = file.sha256.filter(|pin| Some(*pin) != component && Some(*pin) != packed);
         match &self.component {
-            // Two packages with equal bytes are different packages if one has a script and the other has a component.
+            // Name the form of the code, so that a script and a component with equal bytes get different digests.
             Some(PolicyCode { form: CodeForm::Script, .. }) => {
                 Digest::of_json(&json!({"file": file, "script": component}))
             }
@@ -111,7 +111,7 @@ impl Package {
         }
     }
 
-    /// Returns whether the package contains only settings, and the settings are for this policy.
+    /// Returns whether the package has no code, and has settings for this policy.
     pub fn is_settings_for(&self, policy: &str) -> bool {
         self.component.is_none() && self.file.name.as_deref() == Some(policy)
     }
@@ -122,8 +122,8 @@ impl Package {
     }
 }
 
-/// Returns the bounds within which the operator reads a component: those of the largest size class. So the flag
-/// `--large-policies` does not change the digest of a package.
+/// Returns the bounds for reading a component: those of the largest size class. The flag `--large-policies` does not
+/// change these bounds, so it does not change the digest of a package.
 fn readable() -> Bounds {
     SizeClass::Large.bounds()
 }

@@ -15,11 +15,11 @@ use super::{
     shown,
 };
 
-/// The maximum size of `policy.yaml` in bytes. The operator stores this file together with the component in a
-/// ConfigMap, and a ConfigMap has at most one mebibyte.
+/// The maximum size of `policy.yaml` in bytes. This file and the component must fit into one ConfigMap, which has at
+/// most one mebibyte.
 const WORDS: usize = 256 << 10;
 /// The maximum number of chunks. Without a limit, an index could make the operator send any number of requests, because
-/// the operator reads each chunk separately. The largest component needs only a tenth of these chunks.
+/// the operator reads each chunk separately. The largest component needs only a tenth of this number.
 pub(super) const MAX_CHUNKS: usize = 100;
 
 const ANY_COMPONENT: &str = "write policy.wasm, policy.wasm.gz or policy.js, or remove the key to ship only settings";
@@ -45,7 +45,7 @@ pub fn policy_file(index: &ConfigMap) -> Result<PolicyFile, PackageError> {
     file(index).map_err(|problem| PackageError::new(shown(index), problem))
 }
 
-/// Checks that every key belongs to a package and is in the right field, and that at most one key is for code.
+/// Checks that each key is allowed in a package, is in the right field, and that at most one key has or lists code.
 pub(super) fn keys(index: &ConfigMap) -> Result<(), Problem> {
     let (texts, bytes): (BTreeSet<&str>, BTreeSet<&str>) = (texts(index).collect(), binaries(index).collect());
     if texts.is_empty() && bytes.is_empty() {
@@ -153,8 +153,8 @@ pub(super) fn part<'a>(index: &ConfigMap, chunk: &'a ConfigMap) -> Result<&'a [u
     }
 }
 
-/// Checks the policy file of a package without a component. The file must name the policy whose settings it changes,
-/// and must not contain fields that require a component.
+/// Checks the policy file of a package without code. The file must name the policy whose settings it changes, and must
+/// not contain fields that require a component.
 pub(super) fn settings_alone(file: &PolicyFile) -> Result<(), Problem> {
     let PolicyFile { name, version, sha256, scope: _, settings, limits, grants, on_refusal: _, rollout: _ } = file;
     for (present, field) in [

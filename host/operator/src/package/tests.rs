@@ -167,7 +167,7 @@ fn fields_for_a_component_are_refused_without_one() {
         ("{name: kite, settings: {}, version: '1'}", "version"),
         ("{name: kite, settings: {}, limits: {fuel: 1}}", "limits"),
         ("{name: kite, settings: {}, grants: {secrets: [a]}}", "grants"),
-        // The package lacks its component: the user forgot it, or will apply it later.
+        // These packages lack their component: the user forgot it, or will apply it later.
         (&format!("{{name: kite, settings: {{}}, sha256: {}}}", Digest::of(b"a")), "sha256"),
     ] {
         assert_eq!(problem(&index(&[(FILE, text)], &[])), Problem::WithoutComponent(field));

@@ -11,7 +11,7 @@ use super::{
     readable, shown,
 };
 
-/// Returns the package of an index. `chunk` returns the ConfigMap of a given name in the same namespace.
+/// Returns the package of an index. The function `chunk` returns the ConfigMap of a given name in the same namespace.
 pub fn unpack<C: Borrow<ConfigMap>>(
     index: &ConfigMap,
     chunk: impl Fn(&str) -> Option<C>,
@@ -23,7 +23,7 @@ pub fn unpack<C: Borrow<ConfigMap>>(
     unpacking.package()
 }
 
-/// Like [`unpack`], but `chunk` reads each ConfigMap asynchronously and can fail.
+/// Like [`unpack`], but the function `chunk` reads each ConfigMap asynchronously, and can fail.
 pub async fn unpack_reading<C, E, F>(
     index: &ConfigMap,
     chunk: impl Fn(String) -> F,
@@ -45,7 +45,7 @@ where
     Ok(unpacking.package())
 }
 
-/// A package that is not read completely yet: the index is complete, and the caller adds the chunks.
+/// A package whose index has been read, and to which the caller still adds the chunks.
 struct Unpacking<'a> {
     index: &'a ConfigMap,
     file: PolicyFile,
@@ -99,7 +99,7 @@ impl<'a> Unpacking<'a> {
         Ok(())
     }
 
-    /// Returns the package. The caller has added all chunks.
+    /// Returns the package. The caller must have added all chunks.
     fn package(self) -> Result<Package, PackageError> {
         let Self { index, file, chunks } = self;
         let wrong = |problem| PackageError::new(shown(index), problem);
@@ -135,8 +135,8 @@ impl ReadChunks {
         if Digest::of(&bytes) == wanted {
             return Ok(bytes);
         }
-        // The policy file can also pin the digest of the unpacked component. If damaged bytes cannot be unpacked, use
-        // the digest of the bytes themselves, which also differs from the pin.
+        // The policy file can also pin the digest of the unpacked component. If the bytes are damaged and cannot be
+        // unpacked, report the digest of the bytes themselves.
         let found =
             unpacked(&bytes, &readable()).map_or_else(|_| Digest::of(&bytes), |component| Digest::of(&component));
         if found == wanted { Ok(bytes) } else { Err(Problem::OtherChunks { found, wanted }) }

@@ -1,4 +1,4 @@
-//! Reads the paths of changed fields: finds renamed fields, and fields below a frozen path.
+//! Finds renamed fields among changed fields, and changed fields below a frozen path.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Field;
 use crate::masking::MASK;
 
-/// A path whose fields must not change.
+/// A path below which a package must not change fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrozenPath {
     /// The path, as the user wrote it.
@@ -41,7 +41,7 @@ impl FrozenPath {
                 Some(_) => return false,
             }
         }
-        // The changed field is the frozen field or contains it, so the change can include the frozen field.
+        // The changed field is the frozen field, or contains it and may therefore change it.
         true
     }
 
@@ -60,8 +60,8 @@ impl ChangedPath {
     }
 }
 
-/// Returns whether a changed item can be the item in the frozen path. If items of a list have no names, the comparison
-/// identifies them by index. So an item with an index can be any item of the frozen path.
+/// Returns whether the changed step is an index, which can mean any item of the frozen path's list. The comparison
+/// identifies items by index if they have no names.
 fn is_any_item(wanted: &PathStep, changed: &PathStep) -> bool {
     matches!((wanted, changed), (PathStep::Item(_), PathStep::Item(index)) if index.parse::<usize>().is_ok())
 }
@@ -102,8 +102,8 @@ fn steps(path: &str) -> Vec<PathStep> {
     steps
 }
 
-/// Returns the text in brackets, whether the text is quoted, and the rest of the path. `path` starts after the opening
-/// bracket.
+/// Splits a path that starts after an opening bracket. Returns the text in the brackets, whether this text is quoted,
+/// and the rest of the path.
 fn bracket(path: &str) -> (String, bool, &str) {
     if path.starts_with('"') {
         let mut values = serde_json::Deserializer::from_str(path).into_iter::<String>();
@@ -116,17 +116,16 @@ fn bracket(path: &str) -> (String, bool, &str) {
     (path[..end].to_owned(), false, path.get(end + 1..).unwrap_or_default())
 }
 
-/// Returns whether a field exists only before the change, and another field only after the change. Without such a pair,
-/// no field is renamed.
+/// Returns whether the change removes a field and adds a field. Otherwise, it renames no field.
 pub(super) fn can_have_renames(fields: &[Field]) -> bool {
     let has = |before, after| fields.iter().any(|it| (it.before.is_some(), it.after.is_some()) == (before, after));
     has(true, false) && has(false, true)
 }
 
-/// Finds renamed fields: a removed and an added field with the same parent and the same value, apart from a field
-/// `name` in this value. Finds no rename if several removed or several added fields of the parent have this value.
-/// Ignores masked values, because equal masks can hide different values. Returns the path of each field, and the field.
-/// A renamed field has one path with both names, and `None` instead of the field.
+/// Finds renamed fields, and returns all fields with their paths. A field counts as renamed if a removed and an added
+/// field have the same parent and the same value. A field `name` inside the value may differ. Several removed or
+/// several added fields with this value are no rename. Masked values are ignored, because equal masks can hide
+/// different values. The result has one path with both names for a renamed field, and `None` instead of the field.
 pub(super) fn with_renames(fields: &[Field]) -> Vec<(String, Option<&Field>)> {
     let gone = sides(fields, |field| (&field.before, &field.after));
     let come = sides(fields, |field| (&field.after, &field.before));

@@ -15,11 +15,11 @@ use crate::{
     plan_gates::decisive,
 };
 
-/// All differences, and the needs of the passes.
+/// All differences between two sets of policies, and the needs of the passes that computed them.
 #[derive(Debug, Clone, Default)]
 pub struct Comparison {
-    /// One difference for each object whose policies or settings differ between the two sides, in the order of the
-    /// objects.
+    /// One difference for each object whose policies or settings differ before and after the change, in the order of
+    /// the objects.
     pub differences: Vec<Difference>,
     /// The needs of all passes.
     pub needs: BTreeSet<Target>,
@@ -29,15 +29,14 @@ pub struct Comparison {
 
 /// The caller's knowledge about objects that are not in the [`StoredObjects`].
 pub struct Unstored<'a> {
-    /// Returns the value that passes see instead of the objects of a type.
+    /// Returns the lookup result that passes get instead of the objects of a type.
     pub hidden: &'a (dyn Fn(&ResourceType) -> Option<Sighting> + Sync),
-    /// Returns whether the caller has read a target from a cluster. If so, the target has no objects in the cluster
-    /// other than the stored objects.
+    /// Returns whether the caller has read a target from a cluster, so that the stored objects include all its objects.
     pub is_read: &'a (dyn Fn(&Target) -> bool + Sync),
 }
 
-/// Renders each object whose policies or settings differ between the sides, and compares the results. Uses one thread
-/// for each processor.
+/// Renders each object whose policies or settings differ before and after a change, and compares the results. Uses one
+/// thread for each processor.
 pub fn compare(
     stored: &StoredObjects,
     before: &dyn Answering,

@@ -37,9 +37,9 @@ const EXAMPLES: usize = 3;
 #[derive(Debug, Default)]
 pub struct Effect {
     objects: BTreeMap<Reference, Contribution>,
-    /// The known paths.
+    /// The groups of changes with the same key, each with its examples.
     ///
-    /// A contribution contains only the indexes of its paths, because many objects change in the same way.
+    /// Many objects change in the same way, so a contribution refers to these groups by index.
     paths: Vec<(PathKey, Examples)>,
     indexes: BTreeMap<PathKey, usize>,
     frozen: Vec<FrozenPath>,
@@ -60,9 +60,9 @@ struct Contribution {
     problem: Option<(ObjectProblem, String)>,
     /// Whether a policy fails on the object after the change, even if a policy also failed before.
     fails: bool,
-    /// The number of changes for each path, by the index of the path.
+    /// The number of changes in each group, by the group's index in [`Effect::paths`].
     paths: BTreeMap<usize, u64>,
-    /// The number of changes that no path counts, because the effect already has the maximum number of paths.
+    /// The number of changes outside all groups, because the effect already has the maximum number of paths.
     uncounted: u64,
     /// The indexes of the frozen paths that change.
     frozen: BTreeSet<usize>,
@@ -82,12 +82,12 @@ enum ObjectProblem {
     Unknown,
 }
 
-/// The examples of a path, by object: the first objects in alphabetical order.
+/// The examples of a path: a change of each of the first objects in alphabetical order.
 #[derive(Debug, Default)]
 struct Examples(BTreeMap<Reference, PreviewExample>);
 
 impl Examples {
-    /// Returns whether this object becomes an example.
+    /// Returns whether a change of this object would become an example.
     fn want(&self, object: &Reference) -> bool {
         let is_wanted = self.0.len() < EXAMPLES || self.0.last_key_value().is_some_and(|(last, _)| object < last);
         is_wanted && !self.0.contains_key(object)
@@ -95,7 +95,7 @@ impl Examples {
 }
 
 impl Effect {
-    /// Starts an effect without objects. Also counts the changes of `frozen` paths.
+    /// Starts an effect without objects. The effect will also count the changes below the `frozen` paths.
     pub fn new(frozen: Vec<FrozenPath>) -> Self {
         Self { frozen, ..Self::default() }
     }
@@ -109,8 +109,8 @@ impl Effect {
         effect
     }
 
-    /// Adds the difference of an object, or replaces its earlier difference. If the effect uses values of the difference,
-    /// masks the secret values first.
+    /// Adds the difference of an object, or replaces its earlier difference. If the effect will show or compare values
+    /// of the difference, masks the secret values first.
     pub(crate) fn add(&mut self, mut compared: Compared<'_>) {
         if self.uses_values(&compared) {
             compared.mask();
@@ -118,21 +118,21 @@ impl Effect {
         self.set(&compared.difference);
     }
 
-    /// Returns whether the effect uses a value of the difference: in a message, to find renamed fields, or as an example.
-    /// Forgets the earlier difference of the object, because the new one replaces it.
+    /// Returns whether the effect needs values of the difference: in a message, to find renamed fields, or as an
+    /// example. Removes the earlier difference of the object, because the new one will replace it.
     pub(crate) fn uses_values(&mut self, compared: &Compared<'_>) -> bool {
         self.forget(&compared.difference.object);
         self.shows_values(&compared.difference)
     }
 
-    /// Adds the difference of an object, or replaces its earlier difference. The caller has masked secret values.
+    /// Adds the difference of an object, or replaces its earlier difference. The caller must have masked secret values.
     pub fn set(&mut self, difference: &Difference) {
         let object = &difference.object;
         self.forget(object);
         let Difference { before, after, children, pods, newest: [newest_before, newest_after], .. } = difference;
         let said = |side: &'_ Option<Side>| side.as_ref().map(|side| side.said.clone());
-        // If an earlier revision answers for the object on both sides, the newest policies had a problem with the
-        // object even before the change. So the change is not the cause of the problem.
+        // If an earlier revision answers for the object both before and after the change, the newest policies had a
+        // problem with the object even before the change. So the change is not the cause of the problem.
         let is_as_before = newest_before.is_some() && newest_after.is_some();
         let was_served = said(before) == Some(Said::Planned) && !is_as_before;
         let problem = match newest_after.clone().or_else(|| said(after)) {
@@ -170,7 +170,7 @@ impl Effect {
         self.objects.insert(object.clone(), contribution);
     }
 
-    /// Adds an object with an unknown effect.
+    /// Adds an object for which the effect is unknown.
     pub fn set_unknown(&mut self, object: &Reference, why: &str) {
         self.forget(object);
         let problem = Some((ObjectProblem::Unknown, cut(why, TEXT).into_owned()));
@@ -192,8 +192,8 @@ impl Effect {
         }
     }
 
-    /// Counts a changed answer, for example a plan instead of a refusal. If the new answer is a problem, the caller
-    /// counts it instead.
+    /// Counts a changed answer, for example a plan instead of a refusal. The caller itself counts a new answer that is
+    /// a problem.
     fn answer(&mut self, Difference { object, before, after, .. }: &Difference, to: &mut Contribution) {
         let said = |side: &Option<Side>| side.as_ref().map(|side| side.said.clone());
         if said(before) == said(after) {
@@ -217,7 +217,8 @@ impl Effect {
         let uses = |child: &Child| {
             let Change::Changed(fields) = &child.change else { return child.refused.is_some() };
             let is_example = |field: &Field| self.wants(object, &key_of(object, &child.child, &field.path, field));
-            // The mask of a secret number is a text, so it changes the type of the value.
+            // The mask of a secret number is a text, so masking changes the type of the value, which is a part of the
+            // key.
             let is_masked_number = |field: &Field| [&field.before, &field.after].into_iter().flatten().any(is_maskable);
             child.refused.is_some()
                 || can_have_renames(fields)
@@ -226,7 +227,7 @@ impl Effect {
         said.any(has_message) || children.iter().any(uses)
     }
 
-    /// Returns whether the object would be an example of a path.
+    /// Returns whether the object would become an example for the group with this key.
     fn wants(&self, object: &Reference, key: &PathKey) -> bool {
         match self.indexes.get(key).and_then(|at| self.paths.get(*at)) {
             None => self.paths.len() < KNOWN_PATHS,
@@ -256,7 +257,7 @@ impl Effect {
             to.frozen.extend(self.frozen_that(|frozen| changed.iter().any(|path| frozen.covers(path))));
         }
         if fields.is_empty() {
-            // Only a hash differs, for example because the content of a ConfigMap of the plan changes.
+            // Only the hash of the child's pod template differs, for example because a ConfigMap of the plan changes.
             self.change(object, key(Some("(pods)".to_owned()), "Changed"), to, || example(None, None));
         }
         for (path, field) in with_renames(fields) {
@@ -327,12 +328,12 @@ impl Effect {
         counts
     }
 
-    /// Returns the fuel of the passes over all objects, before and after the change.
+    /// Returns the median and maximum fuel of the passes, before and after the change.
     pub fn fuel(&self) -> [Fuel; 2] {
         [0, 1].map(|side| Fuel::of(self.objects.values().filter_map(|it| it.fuel[side]).collect()))
     }
 
-    /// Returns each frozen path that changes, with the number of objects whose children change there.
+    /// Returns each frozen path with changes, and the number of objects whose children change below this path.
     pub fn frozen_changes(&self) -> Vec<(&str, u64)> {
         let objects = |at: usize| count(self.objects.values().filter(|it| it.frozen.contains(&at)).count());
         let all = self.frozen.iter().enumerate().map(|(at, frozen)| (frozen.path.as_str(), objects(at)));
@@ -369,7 +370,7 @@ fn place(object: &Reference) -> String {
     object.namespace.as_ref().map_or_else(|| object.name.clone(), |namespace| format!("{namespace}/{}", object.name))
 }
 
-/// Returns whether masking may replace this value: it is a number, and another field may have it as a secret.
+/// Returns whether this value is a number with enough digits that it may be masked as a secret.
 fn is_maskable(value: &Value) -> bool {
     value.as_number().is_some_and(masking::can_be_secret)
 }

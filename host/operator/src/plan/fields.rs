@@ -42,7 +42,7 @@ struct Walk<'a> {
 enum FieldStep<'a> {
     Key(&'a str),
     Item(usize),
-    /// An item that is the value of a secret flag: `["--token", "…"]`.
+    /// A list item after a secret flag, which is the flag's value: `["--token", "…"]`.
     Argument(usize),
     Named(&'a str),
 }
@@ -78,8 +78,8 @@ impl<'a> Walk<'a> {
         for name in names.iter().chain(new_names.iter().filter(|name| !was.contains_key(*name))) {
             self.step(FieldStep::Named(name), was.get(name).copied(), is.get(name).copied());
         }
-        // Also compare the order of the items that both lists contain: the order of variables decides what `$(NAME)`
-        // means.
+        // Also compare the order of the items that both lists contain: Kubernetes resolves `$(NAME)` only to variables
+        // that precede it.
         let order = |these: &[&'a str], others: &BTreeMap<&str, &Value>| -> Vec<&'a str> {
             these.iter().copied().filter(|name| others.contains_key(name)).collect()
         };
@@ -105,7 +105,7 @@ impl<'a> Walk<'a> {
 
     fn report(&mut self, before: Option<&Value>, after: Option<&Value>) {
         let secrecy = self.secrecy();
-        // Show no part of a secret value, and no keys below it.
+        // Show no part of a secret value, and none of the keys inside it.
         let is_hidden =
             |value: &Value| secrecy.hides_texts() && (value.is_string() || value.is_object() || value.is_array());
         let masks = Masks::default();
@@ -115,8 +115,9 @@ impl<'a> Walk<'a> {
         self.found.push(Field { path: self.shown(), before: shown(before), after: shown(after) });
     }
 
-    /// Returns the secrecy of the current value. Data of a Secret are secret. A name in the path can also show that a
-    /// value is secret, such as `env[API_KEY].value` and `data["api-key"]`. A reference to a Secret is not secret.
+    /// Returns the secrecy of the value at the current path. The data of a Secret are secret. A name in the path can
+    /// also show that a value is secret, such as `env[API_KEY].value` and `data["api-key"]`. A reference to a Secret is
+    /// not secret.
     fn secrecy(&self) -> Secrecy {
         let of_secret = ["data", "stringData", "binaryData"];
         let (mut secrecy, mut is_named) = (Secrecy::Open, false);

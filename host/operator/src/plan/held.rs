@@ -1,5 +1,5 @@
-//! Finds out whether plan gates hold back a plan, as a pass would. A held plan changes no children until its gates
-//! open.
+//! Decides for a comparison of plans whether plan gates hold back a plan, with the rules of a pass. A held plan changes
+//! no children until its gates open.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ use crate::{
     },
 };
 
-/// The state of an object whose plan the gates hold back.
+/// What the operator did for an object before plan gates held back its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hold {
     /// The operator has applied no plan of the object yet.
     BeforeFirstApply,
-    /// The children of an earlier plan stay as they are.
+    /// The operator has applied an earlier plan, whose children stay as they are.
     KeepsChildren,
 }
 
-/// Returns how the gates hold back a plan; `None` if the operator would apply the plan. `old` contains the children of
-/// the plan before the change, if `planned` is the plan after the change. `exists` returns whether a child exists, or
-/// `None` if the caller does not know.
+/// Returns how the gates hold back the plan `planned`; `None` if the operator would apply this plan. If `planned` is
+/// the plan after a change, `old` contains the children of the plan before the change. The function `exists` returns
+/// whether a child exists, or `None` if the caller does not know.
 pub(super) fn hold(
     planned: &Planned,
     object: &Value,
@@ -39,7 +39,7 @@ pub(super) fn hold(
     let are_there = if are_known {
         are_there(planned, |child| exists(child) == Some(true))
     } else if is_unwritten(&object["status"]) {
-        // The object comes from a file. Neither its status nor the other objects show which children a cluster has.
+        // The object comes from a file, and has no status. So it is unknown which children a cluster has.
         return None;
     } else {
         let was_applied = was_applied(object) || is_true(object, APPLIED);

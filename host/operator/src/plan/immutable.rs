@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::reconcile::never_changes;
 
-/// The immutable fields of a type: the listed fields, or all fields of the spec except the listed fields.
+/// The immutable fields in the spec of a type: the listed fields, or all fields except the listed fields.
 enum Fixed {
     These(&'static [&'static str]),
     AllBut(&'static [&'static str]),
@@ -55,7 +55,7 @@ fn changed(before: &Value, after: &Value) -> Vec<String> {
     fields.into_iter().map(|field| format!("spec.{field}")).collect()
 }
 
-/// Returns whether a field differs, after the API server's defaults are set.
+/// Returns whether a field differs. A missing field counts as the default that the API server would set.
 fn differs(old: &Value, new: &Value, field: &str) -> bool {
     let value = |of: &Value| match (field, &of[field]) {
         ("podManagementPolicy", Value::Null) => "OrderedReady".into(),

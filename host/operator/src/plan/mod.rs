@@ -1,7 +1,7 @@
-//! Compares the results of two sets of policies for each object.
+//! Compares the results of two sets of policies, before and after a change, for each object.
 //!
-//! Both sides render the same objects, in the same way as the command `render`. The caller gathers the objects and
-//! displays the differences.
+//! Both sets of policies render the same objects, in the same way as the command `render`. The caller collects the
+//! objects and displays the differences. The code calls "before the change" and "after the change" the two sides.
 //!
 //! | module | content |
 //! |---|---|
@@ -54,13 +54,13 @@ pub struct Difference {
     /// The number of pods of all children before the change.
     #[serde(skip)]
     pub pods: u64,
-    /// The answer of the newest policies on each side, if these policies fail on the object or refuse it, and an
-    /// earlier revision answers instead.
+    /// The answers of the newest policies before and after the change. Each is present only if the newest policies fail
+    /// on the object or refuse it, so that an earlier revision answers instead.
     #[serde(skip)]
     pub newest: [Option<Said>; 2],
     /// The objects that the plan after the change waits for, if plan gates hold back this plan. The children then
-    /// change only when the gates open, so `children` is empty. Empty if the plan is not held, or would change no
-    /// child.
+    /// change only when the gates open, so the field `children` is empty. This list is empty if no gate holds back the
+    /// plan, or if the plan would change no child.
     #[serde(skip)]
     pub waits_for: Vec<Reference>,
 }
@@ -75,7 +75,7 @@ pub struct Child {
     pub change: Change,
     /// Whether the change replaces the pods of the child.
     pub rolls: bool,
-    /// The reason why the API server refuses the change: the server's own answer, or a rule that this program knows.
+    /// The reason why the API server refuses the change: the server's own answer, or a rule for immutable fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
     /// The manifest after the change; `None` if the child is deleted.
@@ -84,7 +84,7 @@ pub struct Child {
     /// The manifest of a deleted child; `None` if the child stays.
     #[serde(skip)]
     pub removed: Option<Value>,
-    /// The number of pods that Kubernetes replaces or deletes.
+    /// The number of the child's pods that Kubernetes replaces or deletes.
     #[serde(skip)]
     pub pods: u64,
 }
@@ -102,13 +102,13 @@ pub enum Change {
 }
 
 impl Difference {
-    /// Returns whether the two sides differ in anything other than the fuel.
+    /// Returns whether the change changes a child, or the answer of the policies.
     pub fn is_change(&self) -> bool {
         let said = |side: &Option<Side>| side.as_ref().map(|side| side.said.clone());
         !self.children.is_empty() || said(&self.before) != said(&self.after)
     }
 
-    /// Returns whether a policy fails on the object only after the change, or the API server refuses a child.
+    /// Returns whether a policy fails on the object only after the change, or the API server refuses a changed child.
     pub fn is_failure(&self) -> bool {
         let failed = |side: &Option<Side>| matches!(side, Some(Side { said: Said::Failed(_), .. }));
         (failed(&self.after) && !failed(&self.before)) || self.children.iter().any(|child| child.refused.is_some())
@@ -116,7 +116,7 @@ impl Difference {
 }
 
 impl Difference {
-    /// Masks secret values in all parts that callers show.
+    /// Masks secret values in all fields that callers show.
     fn mask(&mut self, secrets: &Masks) {
         let sides = [&mut self.before, &mut self.after].into_iter().flatten().map(|side| &mut side.said);
         for said in sides.chain(self.newest.iter_mut().flatten()) {
@@ -138,13 +138,13 @@ impl Difference {
     }
 }
 
-/// Returns the live object with this name, or `None` if it does not exist or is not known.
+/// Returns the live object that a reference names, or `None` if it does not exist or the caller does not know it.
 pub type LiveObject<'a> = &'a dyn Fn(&Reference) -> Option<Value>;
 
-/// The facts that the comparison uses in addition to the answers.
+/// The caller's knowledge about the cluster, which a comparison uses in addition to the answers.
 pub struct Around<'a> {
-    /// Finds live children and objects that the policies read. If a manifest does not state the number of pods, the
-    /// comparison counts the pods of the live child.
+    /// Finds live children, and objects that the policies read. The comparison uses a live child to count pods if the
+    /// manifest does not state their number.
     pub live: LiveObject<'a>,
     /// Returns whether a child exists; `None` if the caller does not know.
     pub exists: &'a dyn Fn(&Reference) -> Option<bool>,
@@ -155,20 +155,20 @@ pub struct Around<'a> {
 /// The answers for one object on one side of a change.
 #[derive(Clone, Copy)]
 pub struct Answers<'a> {
-    /// The answer in use.
+    /// The answer of the policies that serve the object.
     pub used: &'a Rendered,
     /// The answer of the newest policies, if an earlier revision answers instead.
     pub newest: Option<&'a Rendered>,
 }
 
 impl<'a> Answers<'a> {
-    /// Returns the answers if the newest policies answer.
+    /// Creates the answers if the newest policies serve the object.
     pub fn of(used: &'a Rendered) -> Self {
         Self { used, newest: None }
     }
 }
 
-/// One answer for an object, from a pass or from a record.
+/// One answer for an object, from a pass of this program or from a recorded case.
 #[derive(Debug, Clone)]
 pub struct AnsweredSide<'a> {
     /// The answer, without its manifests.
@@ -177,7 +177,7 @@ pub struct AnsweredSide<'a> {
     pub manifests: Option<&'a [Value]>,
     /// The needs of the policies.
     pub needs: &'a [Need],
-    /// The pass, if this program made it.
+    /// The pass; `None` if the answer comes from a recorded case.
     pub rendered: Option<&'a Rendered>,
 }
 
@@ -196,8 +196,8 @@ pub fn difference(object: &Value, answers: [Option<Answers<'_>>; 2], around: &Ar
     difference_of(object, &sides, newest, around)
 }
 
-/// Compares two answers, like [`difference`]. `newest` are the answers of the newest policies, if an earlier revision
-/// answers instead.
+/// Compares two answers, like [`difference`]. The parameter `newest` has the answers of the newest policies, if an
+/// earlier revision answers instead.
 pub fn difference_of(
     object: &Value,
     answers: &[Option<AnsweredSide<'_>>; 2],
@@ -211,8 +211,8 @@ pub fn difference_of(
     difference
 }
 
-/// The results for one object, for an effect. The secret values are not masked yet: collecting them takes longer than
-/// comparing the plans, and an effect shows the values of only a few objects.
+/// The difference of one object, for an effect. Its secret values may not be masked yet: to collect them takes longer
+/// than to compare the plans, and an effect shows values of only a few objects.
 pub(crate) struct Compared<'a> {
     difference: Difference,
     is_masked: bool,
@@ -242,7 +242,8 @@ impl Compared<'_> {
     }
 }
 
-/// Returns the answers in use, and the answer of the newest policies if an earlier revision answers instead.
+/// Returns, for each side, the answer that serves the object. Also returns the answer of the newest policies, if an
+/// earlier revision answers instead.
 fn sides(answers: [Option<Answers<'_>>; 2]) -> ([Option<AnsweredSide<'_>>; 2], [Option<Said>; 2]) {
     let newest = answers.map(|answers| answers.and_then(|answers| answers.newest).map(|newest| Side::of(newest).said));
     (answers.map(|answers| answers.map(|answers| AnsweredSide::of(answers.used))), newest)
@@ -279,7 +280,7 @@ fn unmasked(
     let planned = match (&old, &new) {
         (Some(old), Some(new)) => children(old, new, live),
         (None, Some(new)) => appearing(new, live),
-        // Without a plan, the operator does not change existing children.
+        // Without a plan after the change, the operator does not change existing children.
         (_, None) => Vec::new(),
     };
     let gates = || pass(1).into_iter().flat_map(|planned| &planned.gates).map(|gate| gate.on.clone());
@@ -347,17 +348,17 @@ fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>, 
     gone.chain(there).collect()
 }
 
-/// Returns the children that change if the operator applies the plan `new` while plan gates hold back the plan `old`.
-/// The live children come from a plan before `old`. If the caller does not know a live child, uses its manifest in
-/// `old`.
+/// Returns the children that change if the operator applies the plan `new`, after plan gates held back the plan `old`.
+/// The live children come from a plan before `old`. If the caller does not know a live child, this function uses the
+/// manifest in `old`.
 fn reappearing(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>, live: LiveObject<'_>) -> Vec<Child> {
     let known = |child: &Reference| live(child).or_else(|| old.get(child).cloned());
     let gone = children(old, new, &known).into_iter().filter(|child| child.change == Change::Removed);
     gone.chain(appearing(new, &known)).collect()
 }
 
-/// Returns the children of a plan for an object that had no plan before the change. Children of an earlier plan can
-/// still exist.
+/// Returns all children of a plan as new, because the object had no applied plan before the change. Some children of an
+/// earlier plan can still exist.
 fn appearing(new: &BTreeMap<Reference, Value>, live: LiveObject<'_>) -> Vec<Child> {
     let child = |(child, manifest): (&Reference, &Value)| {
         let known = live(child);

@@ -1,4 +1,4 @@
-//! The result for one object on one side of a comparison.
+//! The result for one object on one side of a comparison: before or after a change.
 
 use kaos_policy::{
     policy::PolicyId,
@@ -6,7 +6,7 @@ use kaos_policy::{
 };
 use serde::Serialize;
 
-/// The result for one object.
+/// The answer of the policies for one object, before or after a change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Side {

@@ -170,8 +170,8 @@ fn an_effect_masks_the_examples_of_any_order_and_counts_as_a_plan_does() {
     let around = Around { live: &|_| None, exists: &|_| None, settings: Vec::new() };
     let policy = PolicyId { name: "p".into(), version: "1".into(), digest: kaos_policy::digest::Digest::of(b"p") };
     let side = Side { policy, overlays: Vec::new(), fuel: 1, said: Said::Planned };
-    // In the object, the names of the fields show that their values are secret. The plans have the same values in
-    // fields with other names, as a text and as a number.
+    // The names of the object's fields show that their values are secret. The plans contain these values in fields with
+    // other names, as a text and as a number.
     let object = |number: usize| {
         json!({"apiVersion": "x.io/v1", "kind": "Widget", "metadata": {"name": format!("w{number}"), "namespace": "n"},
             "spec": {"token": canary, "apiKey": 471_147_114_711_u64}})
@@ -190,7 +190,7 @@ fn an_effect_masks_the_examples_of_any_order_and_counts_as_a_plan_does() {
     };
     for order in [[0, 1, 2, 3, 4, 5, 6, 7], [7, 6, 5, 4, 3, 2, 1, 0], [3, 7, 0, 5, 1, 6, 2, 4]] {
         let (mut effect, mut whole) = (Effect::default(), Effect::default());
-        // At the end, add the first objects again: the effect removes their examples, and adds them again.
+        // Add the first objects again at the end, so that the effect must remove their examples and add them again.
         for number in order.into_iter().chain([0, 1]) {
             let object = object(number);
             let difference = unmasked(&object, &sides(), [None, None], &around);

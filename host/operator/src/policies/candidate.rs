@@ -14,12 +14,12 @@ use crate::{
     reading::{self, COMPONENT, SETTINGS},
 };
 
-/// A component with its `policy.yaml`, before the gate.
+/// A component or script with its `policy.yaml`, before the gate has checked it.
 #[derive(Debug, Clone)]
 pub struct Candidate {
     /// The origin of the component.
     pub origin: ComponentOrigin,
-    /// The component and its policy file. Without a `policy.yaml`, the policy file is empty and grants nothing.
+    /// The code and its policy file. Without a `policy.yaml`, the policy file is empty and grants nothing.
     pub inner: gate::Candidate,
 }
 
@@ -66,8 +66,8 @@ fn is_there(path: &Path) -> bool {
     !path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Reads a policy file. Returns an empty policy file if the file does not exist. Returns an error for an unusable file:
-/// with an empty policy file instead, the policy would apply in the whole cluster.
+/// Reads a policy file. Returns an empty policy file if the file does not exist. An unusable file is an error, because
+/// with an empty policy file the policy would apply in the whole cluster.
 fn file_at(path: &Path) -> Result<PolicyFile, PolicyError> {
     if !is_there(path) {
         return Ok(PolicyFile::default());
@@ -75,7 +75,7 @@ fn file_at(path: &Path) -> Result<PolicyFile, PolicyError> {
     let named = || path.display().to_string();
     let text = reading::text(path, SETTINGS)?;
     if text.trim().is_empty() {
-        // A shell creates an empty file for redirected output, before the command writes into the file.
+        // The file may be empty because a shell creates it before a command writes its redirected output.
         return Err(PolicyError::Empty { path: named() });
     }
     PolicyFile::parse(&text).map_err(|source| PolicyError::File { path: named(), source })

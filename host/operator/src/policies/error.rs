@@ -25,7 +25,7 @@ pub enum PolicyError {
         /// The file.
         path: String,
     },
-    /// The program reads no policy file with this name.
+    /// A file has a name such as `X.policy.yaml`, but the program reads only `policy.yaml`.
     #[error(
         "{path}: the program does not read this file: put its fields into a policy.yaml, in a folder that contains \
          only this file and the component"
@@ -71,7 +71,7 @@ pub enum PolicyError {
     EmitsClaimed {
         /// The policy that emits the kind.
         origin: ComponentOrigin,
-        /// The kind that this policy claims.
+        /// The kind for whose objects this policy emits it.
         claimed: ResourceType,
         /// The emitted kind.
         of: ResourceType,

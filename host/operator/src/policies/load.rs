@@ -42,12 +42,12 @@ pub struct Loaded {
     pub settings: Value,
 }
 
-/// Returns the facts of a typical cluster.
+/// Returns the facts of a typical cluster, for commands that read no cluster.
 pub fn sample_cluster() -> Cluster {
     Cluster::default()
 }
 
-/// Loads policies. Contains the engine that runs the policies, and the facts of the cluster for the policies' samples.
+/// Loads policies: owns the engine that runs them, and the facts of the cluster with which the gate evaluates samples.
 #[derive(Debug)]
 pub struct Loader {
     engine: Engine,
@@ -57,7 +57,7 @@ pub struct Loader {
     in_children: bool,
     /// The largest size class that the loader accepts.
     size: SizeClass,
-    /// The namespaces in which the embedded policies are allowed to read objects for an object in the operator's
+    /// Namespaces whose objects the embedded policies may read when they answer for an object in the operator's
     /// namespace.
     namespaces: BTreeSet<String>,
     cache: Option<Cache>,
@@ -74,7 +74,7 @@ impl Loader {
         Ok(Self { engine, cluster, clock, built_in, in_children: false, size, namespaces, cache: None, newer })
     }
 
-    /// Lets the embedded policies read these namespaces for objects in the operator's namespace.
+    /// Lets the embedded policies read these namespaces when they answer for an object in the operator's namespace.
     #[must_use]
     pub fn reading(self, namespaces: impl IntoIterator<Item = String>) -> Self {
         Self { namespaces: namespaces.into_iter().collect(), ..self }
@@ -100,22 +100,22 @@ impl Loader {
         Self { in_children: true, ..self }
     }
 
-    /// Creates a loader for a short run, in which compilation takes most of the time. The loader reuses code that an
-    /// earlier run compiled, from the user's cache directory. If this directory does not exist, is not trustworthy or
-    /// cannot be written, the loader compiles everything.
+    /// Creates a loader for a short run, in which compilation takes most of the time. The loader reuses compiled code
+    /// of earlier runs from the user's cache directory. If this directory cannot be created or written, or if other
+    /// users can write into it, the loader compiles everything.
     pub fn cached(cluster: Cluster) -> Result<Self, EngineError> {
         let cache = cache_directory(|name| std::env::var_os(name)).and_then(|place| Cache::open(place).ok());
         Ok(Self { cache, ..Self::new(cluster)? })
     }
 
-    /// Creates a loader for a long-running process. The loader compiles in child processes. A debug build also takes
-    /// code from the cache directory, because its compiler is slow, and tests create such loaders hundreds of times.
+    /// Creates a loader for a long-running process, which compiles in child processes. A debug build also reuses code
+    /// from the cache directory, because its compiler is slow, and tests create such loaders hundreds of times.
     pub fn lasting(cluster: Cluster) -> Result<Self, EngineError> {
         let loader = if cfg!(debug_assertions) { Self::cached(cluster)? } else { Self::new(cluster)? };
         Ok(loader.in_children())
     }
 
-    /// Makes the loader treat the API server as newer than this program from now on.
+    /// Makes the loader allow fields that this program does not know from now on, because the API server is newer.
     pub(crate) fn expect_newer(&self) {
         self.newer.store(true, Ordering::Relaxed);
     }
@@ -125,7 +125,7 @@ impl Loader {
         KnownServer { is_newer: self.newer.load(Ordering::Relaxed) }
     }
 
-    /// Loads the embedded policies and the policies from files, in this order.
+    /// Loads the embedded policies, then the policies from files. Returns them in this order.
     pub fn load(&self, files: &[PathBuf]) -> Result<Vec<Loaded>, PolicyError> {
         let mut candidates = Candidate::embedded()?;
         for candidate in &mut candidates {
@@ -154,8 +154,8 @@ impl Loader {
         }
     }
 
-    /// Runs the whole gate. Compiles embedded components in this process, unless the caller used [`Self::in_children`].
-    /// Components from files are always compiled in a child process.
+    /// Checks a candidate with the whole gate. Compiles embedded components in this process, unless the caller used
+    /// [`Self::in_children`]. Components from files are always compiled in a child process.
     pub fn check(&self, candidate: &Candidate) -> Check {
         let compiler = self.compiler(&candidate.origin, this_program());
         let gate = Gate {
@@ -188,8 +188,8 @@ impl Loader {
                 Ok(program) => {
                     let arguments = vec![COMPILE_CHILD.into()];
                     let limits = CompileLimits::of_this_container().up_to(self.size);
-                    // A command such as `render` only waits for the child, so the child gets the priority of the
-                    // command.
+                    // A command such as `render` does nothing but wait for the child, so the child gets the priority of
+                    // the command.
                     let limits = if self.in_children { limits } else { limits.awaited() };
                     Box::new(ChildCompiler::new(program, arguments, limits, self.clock))
                 }
@@ -213,8 +213,7 @@ fn cache_directory(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBu
     Some(caches.join("kaos-operator"))
 }
 
-/// The compiler for the case that the path of this program is unknown. This compiler refuses to compile, because it
-/// cannot start a child process.
+/// A compiler that always fails, because the path of this program is unknown, and so no child process can start.
 struct NoProgram(String);
 
 impl Compile for NoProgram {

@@ -1,5 +1,5 @@
-//! Loads and selects the policies that answer without a cluster: the embedded policies, and the policies that the user
-//! names. The user's policies take precedence.
+//! Loads and selects the policies that do not come from a cluster: the embedded policies, and the policies in files
+//! that the user names. The user's policies take precedence.
 
 mod candidate;
 mod compile_child;

@@ -11,9 +11,9 @@ use crate::{
     package::{Package, PolicyCode},
 };
 
-/// Returns the policies that answer for each kind that they claim, with their packages. `files` are the files of the
-/// user's policies. Leaves out overlays, policies that another policy replaces for some kinds, and policies whose file
-/// changed after this process loaded them.
+/// Returns those policies that answer for all kinds that they claim, with their packages. The parameter `files` names
+/// the files of the user's policies. Leaves out overlays, policies that another policy replaces for some kinds, and
+/// policies whose file changed after this process loaded them.
 pub fn packages(loaded: &[Loaded], files: &[PathBuf]) -> Result<Vec<DefaultPolicy>, PolicyError> {
     let mut known: BTreeMap<Digest, (PolicyFile, PolicyCode)> = BTreeMap::new();
     for policy in DEFAULTS {

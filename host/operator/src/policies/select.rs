@@ -7,8 +7,8 @@ use kaos_policy::{code::World, contract::ResourceType, describe::emitted_primary
 use super::{ComponentOrigin, Loaded, PolicyError};
 
 /// Returns the stack for each claimed kind. A policy from a file replaces the embedded policy for the kinds that it
-/// claims. Overlays apply on top, in the order in which the user named them. Refuses a policy that emits a kind that
-/// another policy claims: otherwise objects could create other objects without end.
+/// claims. Overlays apply over these policies, in the order in which the user named them. Refuses a policy that emits a
+/// kind that another policy claims: otherwise objects could create further objects without end.
 pub fn select(policies: &[Loaded]) -> Result<BTreeMap<ResourceType, Stack>, PolicyError> {
     let mut bases: BTreeMap<&ResourceType, &Loaded> = BTreeMap::new();
     let mut overlays: BTreeMap<&ResourceType, Vec<&Loaded>> = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! Presets: the defaults of a version of KAOS, as settings of the policies.
 //!
-//! A preset is a file of settings, with a section for each policy. A preset is weaker than all other settings layers
-//! except the policies' own defaults. The chart writes the chosen preset into the ConfigMap [`COMPATIBILITY`], and the
+//! A preset is a file of settings, with a section for each policy. All other settings layers override a preset, except
+//! the policies' own defaults. The chart writes the chosen preset into the ConfigMap [`COMPATIBILITY`], and the
 //! operator's pods mount this ConfigMap. The binary also embeds the preset files, so that commands can use them without
 //! a cluster. `deploy/generate` copies the files into the chart.
 
@@ -17,12 +17,12 @@ use crate::input::{self, InputError};
 /// `.yaml`.
 pub const COMPATIBILITY: &str = "kaos-operator-compatibility";
 
-/// The preset of KAOS of January 2026.
+/// The preset with the defaults that KAOS had in January 2026.
 pub const JANUARY: &str = "kaos-0.1";
 /// The preset that the chart chooses for a new installation.
 pub const USUAL: &str = "kaos-0.8";
 
-/// The embedded presets: their names and texts.
+/// The embedded presets: the name and the YAML text of each.
 pub const ALL: [(&str, &str); 2] = [(JANUARY, include_str!("kaos-0.1.yaml")), (USUAL, include_str!("kaos-0.8.yaml"))];
 
 /// A preset.
@@ -30,7 +30,7 @@ pub const ALL: [(&str, &str); 2] = [(JANUARY, include_str!("kaos-0.1.yaml")), (U
 pub struct Preset {
     /// The name of the preset.
     pub name: String,
-    /// The settings of the preset: a section for each policy.
+    /// The settings of the preset: an object with the settings of each policy, below the policy's name.
     pub sections: Value,
 }
 
@@ -51,10 +51,10 @@ pub enum PresetError {
         /// The parser's message.
         why: String,
     },
-    /// The text does not consist of a section for each policy.
+    /// The preset is not an object that has an object with settings below the name of each policy.
     #[error("the preset {0} has no section for a policy: write the settings of each policy below the policy's name")]
     NoSections(String),
-    /// The preset has a value where its section needs an object.
+    /// A setting cannot be added, because the preset has a value instead of an object on the setting's path.
     #[error("the preset {name} must have an object at {path}: write each setting of {path} as a field of this object")]
     NoObject {
         /// The preset.
@@ -112,7 +112,7 @@ impl Preset {
         }
     }
 
-    /// Sets a setting. Creates the objects that the path lacks.
+    /// Sets a setting. Creates the objects that are missing on the setting's path.
     pub(crate) fn set(&mut self, path: &[&str], setting: Value) -> Result<(), PresetError> {
         let mut at = &mut self.sections;
         for (depth, name) in path.iter().enumerate() {
@@ -128,7 +128,7 @@ impl Preset {
         Ok(())
     }
 
-    /// Returns the settings layers, one for each policy.
+    /// Returns a settings layer for each policy in the preset.
     pub fn layers(&self) -> Vec<Layer> {
         let layer = |(policy, settings): (&String, &Value)| {
             Layer::tree(Origin::Preset(self.name.clone()), policy, settings.clone())
@@ -158,8 +158,8 @@ mod tests {
         policies.iter().map(|loaded| (&*loaded.policy.id().name, loaded.policy.schema())).collect()
     }
 
-    /// Collects the path of each value. Leaves out the entries of runtimes, because one preset may have more runtimes
-    /// than another.
+    /// Collects the path of each setting. Does not descend into `runtimes`, because presets may have different
+    /// runtimes.
     fn paths(value: &Value, at: &str, into: &mut BTreeSet<String>) {
         match value.as_object().filter(|fields| !fields.is_empty() && !at.ends_with(".runtimes")) {
             Some(fields) => fields.iter().for_each(|(name, value)| paths(value, &format!("{at}.{name}"), into)),
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(all[0], all[1]);
     }
 
-    /// Returns whether a setting has its default. `of` is the schema of the setting.
+    /// Returns whether a setting has its default. The parameter `of` is the schema of the setting.
     fn is_default(of: &Value, setting: &Value) -> bool {
         let own = |(name, value): (&String, &Value)| {
             of["default"][name] == *value || is_default(&of["properties"][name], value)
@@ -205,8 +205,8 @@ mod tests {
         for (policy, schema) in schemas(&policies) {
             let mut settings =
                 schema.resolve(policy, &Preset::named("kaos-0.1").unwrap().layers()).unwrap().tree().clone();
-            // If the default of a group of settings is null, remove the preset's settings that equal their defaults. An
-            // empty group is then equal to null.
+            // If the default of a group of settings is null, remove the settings in this group that equal their own
+            // defaults. If no setting is left, the group equals null.
             for (group, of) in schema.document()["properties"].as_object().unwrap() {
                 if let (true, Some(named)) = (schema.defaults()[group].is_null(), settings[group].as_object_mut()) {
                     named.retain(|name, value| !is_default(&of["properties"][name], value));

@@ -3,8 +3,8 @@
 //! watch, and writes nothing.
 //!
 //! A preview asks the policies as a pass does, and compares the answers as `policy plan` does ([`crate::plan`]). The
-//! threads of low priority do the work, so previews use only processor time that passes do not need. After a few
-//! objects, another preview takes its turn, so that a preview of many objects does not delay the others.
+//! threads of low priority do the work, so previews use only processor time that passes do not need. Running previews
+//! take turns of a few objects, so that a preview of many objects does not delay the others.
 //!
 //! | module | content |
 //! |---|---|
@@ -40,23 +40,22 @@ use crate::{
     watch::{Coverage, ObjectKey, PassLookup, is_guarded},
 };
 
-/// If objects change during a preview, the preview computes them again, at most this number of times. Then it computes
-/// further changed objects one last time, and reports these objects as outdated.
+/// The maximum number of times that a preview computes the objects again that changed meanwhile. If further objects
+/// change, the preview computes them one last time, and reports them as outdated.
 const REPETITIONS: usize = 3;
-/// The number of objects after which another preview takes its turn.
+/// The number of objects that a preview computes before another running preview may continue.
 const TURN: usize = 8;
-/// The maximum time for which a preview waits until the watch has listed the objects.
+/// The maximum time for which a preview waits until the watch has listed all objects of the affected kinds.
 const LONGEST_WAIT: Duration = Duration::from_mins(2);
-/// The interval at which a preview checks whether the watch has listed the objects.
+/// The interval at which a preview checks whether the watch has listed these objects.
 const LOOK: Duration = Duration::from_millis(100);
-/// If the watch does not have the needed objects yet, a preview tries again. It gives up when it could compute no
-/// further object for this time. After the operator starts, the watch has the needs of an object only after the first
-/// pass over this object.
+/// The minimum time without progress after which a preview gives up objects whose needs the watch does not have yet.
+/// After the operator starts, the watch has the needs of an object only after the first pass over this object.
 const PENDING_WAIT: Duration = Duration::from_secs(10);
-/// The minimum interval at which a preview checks again for missing objects.
+/// The minimum interval at which a preview tries such objects again.
 const PENDING_LOOK: Duration = Duration::from_secs(1);
-/// Between two such checks, a preview waits this many times as long as the last check took. So checks of many objects
-/// do not use too much time.
+/// Between two such attempts, a preview waits this many times the duration of the last attempt. So attempts with many
+/// objects do not use too much time.
 const LOOK_SHARE: u32 = 10;
 
 /// Computes previews from the memory of the watch.
@@ -69,7 +68,8 @@ pub(crate) struct CachePreviewer {
 struct RunningPreview {
     context: Arc<Context>,
     proposal: Arc<Proposal>,
-    /// Kinds for which the candidate reads a type that no active policy reads, each with this type.
+    /// The affected kinds for which the candidate reads a type that no active policy reads. Maps each kind to this
+    /// type.
     ///
     /// The watch does not keep objects of this type.
     unread: Arc<BTreeMap<ResourceType, ResourceType>>,
@@ -78,13 +78,13 @@ struct RunningPreview {
 
 /// The result for one object.
 enum ForObject {
-    /// The candidate does not concern the object, or the object does not exist.
+    /// The object does not count: the candidate does not affect it, or it does not exist any more.
     NotConcerned,
-    /// The effect is not known yet, for this reason. A later attempt can succeed.
+    /// The effect on the object is not known yet, for this reason. A later attempt can succeed.
     Pending(&'static str),
-    /// The effect stays unknown, for this reason.
+    /// The effect on the object stays unknown, for this reason.
     Unknown(String),
-    /// The effect has the difference of the object.
+    /// The difference of the object is part of the effect.
     Added,
 }
 
@@ -122,7 +122,7 @@ impl RunningPreview {
             if outdated.is_empty() {
                 break;
             }
-            // In the last repetition, these objects stay in `outdated`, because they may change once more.
+            // After the last repetition, keep these objects in `outdated`, because they may change once more.
             repeated += outdated.len();
             self.compute(outdated.iter().cloned().collect()).await;
             if repetition < REPETITIONS {
@@ -147,8 +147,8 @@ impl RunningPreview {
         context.runner.processors.run_low_priority(false, sum).await
     }
 
-    /// Waits until the watch has listed the objects of the kinds whose policies differ. Returns these kinds. The effect
-    /// on a kind is unknown if the watch does not list all objects of the kind.
+    /// Waits until the watch has listed all objects of the kinds whose policies differ. Returns these kinds. If the
+    /// watch cannot list all objects of a kind, sets the effect on this kind to unknown.
     async fn followed(&mut self) -> BTreeSet<ResourceType> {
         let watch = self.context.access.watch.clone();
         let kinds: BTreeSet<ResourceType> =
@@ -224,7 +224,7 @@ fn lock(effect: &Mutex<Effect>) -> MutexGuard<'_, Effect> {
     effect.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds the effect on one object. Returns false if a later attempt can give another result.
+/// Adds the effect on one object. Returns `false` if a later attempt can give another result.
 fn add(
     effect: &Mutex<Effect>,
     context: &Context,
@@ -292,7 +292,7 @@ fn for_object(
     let sides = answers.each_ref().map(|answer| answer.as_ref().map(Decided::answers));
     let mut compared = compared(&object, sides, &around);
     let uses_values = lock(effect).uses_values(&compared);
-    // Mask without the lock, because collecting the secret values takes long.
+    // Mask without the lock of the effect, because to collect the secret values takes long.
     if uses_values {
         compared.mask();
     }
@@ -300,7 +300,7 @@ fn for_object(
     ForObject::Added
 }
 
-/// The answer for an object that a pass would use.
+/// The answer that a pass over the object would use.
 struct Decided {
     renderer: Arc<Renderer>,
     used: Arc<Rendered>,
@@ -314,7 +314,7 @@ impl Decided {
     }
 }
 
-/// Asks the policies as a pass does, but sends no dry run.
+/// Asks the policies as a pass does, but sends no dry run of the manifests to the API server.
 fn decided(
     context: &Context,
     kind: Arc<Kind>,
@@ -341,7 +341,7 @@ fn decided(
     Ok(Decided { renderer, used, newest })
 }
 
-/// Returns the policies before and after the change. Returns `None` if the change does not concern the object.
+/// Returns the policies that answer for an object before and after the change. Returns `None` if they are the same.
 fn kinds(context: &Context, proposal: &Proposal, object: &Value) -> Option<[Option<Arc<Kind>>; 2]> {
     let Proposal { before, after, .. } = proposal;
     let kinds = [answer_after(before, None, object), answer_after(after, Some(&**before), object)];
@@ -358,8 +358,8 @@ fn kinds(context: &Context, proposal: &Proposal, object: &Value) -> Option<[Opti
     }
 }
 
-/// Returns the kinds for which the candidate reads a type that no active policy reads, each with this type. A pass with
-/// the candidate would see the objects of this type, but a preview cannot see them.
+/// Returns the kinds for which the candidate reads a type that no active policy reads. Maps each kind to this type. A
+/// pass with the candidate would see the objects of this type, but a preview cannot see them.
 fn unread(
     after: &Snapshot,
     kinds: &BTreeSet<ResourceType>,

@@ -1,11 +1,12 @@
-//! The digest of the operator's own program. Two builds of the same source can decide differently, for example with
-//! other features, so a proof holds only for the program that made it.
+//! The digest of the operator's own program. Two builds of the same source can decide differently, for example because
+//! of other Cargo features. So a proof is valid only for the program file that made it.
 
 use std::{fs::File, sync::OnceLock};
 
 use kaos_policy::digest::Digest;
 
-/// The file of the running program. On Linux, the link stays valid even after the file was replaced or deleted.
+/// A link to the file of the running program. On Linux, the link stays valid even after the file was replaced or
+/// deleted.
 const PROGRAM: &str = "/proc/self/exe";
 
 /// The digest of the running program, after the first call of [`digest`].

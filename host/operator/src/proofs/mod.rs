@@ -9,9 +9,9 @@
 //! | `store` | the ConfigMaps that keep these bytes |
 //!
 //! `reconcile/proof.rs` makes and checks proofs. `operator/proof_keeper.rs` writes proofs in quiet times and at
-//! shutdown. A proof is about a state, not about a time. If the object and its inputs return to an earlier state, the
-//! old proof of this state is valid again. So stored proofs may be older than the objects, and two stored parts may
-//! have different ages.
+//! shutdown. A proof is valid for a state, at any time: if the object and its inputs return to an earlier state, the
+//! old proof of this state is valid again. So stored proofs may be older than the objects, and the ConfigMaps with
+//! proofs may have different ages.
 
 mod executable;
 mod record;
@@ -31,14 +31,14 @@ pub(crate) use store::{MAX_CONFIG_MAPS, ProofStore, config_map_name, parts};
 
 use crate::{locking::lock, watch::ObjectKey};
 
-/// The maximum time for which checks of proofs wait for needed objects that the watch does not know yet. The time
-/// starts when the first check has to wait.
+/// The maximum time for which checks of proofs wait for needed objects that the watch has not listed yet. The time
+/// starts when the first check must wait.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A recorded proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Proof {
-    /// The needs of the object. Objects with equal needs share them.
+    /// The needs of the object. Objects with equal needs share this list.
     pub(crate) needs: Arc<[Followed]>,
     pub(crate) digest: Digest,
 }
@@ -49,27 +49,27 @@ pub(crate) enum ProofState {
     /// The last pass made no proof. Another pass can make one.
     #[default]
     Open,
-    /// The operator asked a pass for a proof, and the pass could not make one. The operator assumes that another pass
-    /// could not make one, either.
+    /// The operator requested a pass to get a proof, but this pass could not make one. The operator requests no further
+    /// pass for a proof.
     Impossible,
-    /// The object is settled in the state with this digest.
+    /// The object is settled, and the proof is this digest.
     Settled(Digest),
 }
 
-/// The proofs of earlier processes, and the objects for which this process wants a proof.
+/// The proofs of earlier processes, and the objects for which this process requested a pass to get a proof.
 #[derive(Debug)]
 pub(crate) struct Proofs {
-    /// The digest of the program and of the options that decide which objects a pass sees.
+    /// The digest of the program file and of the text `options`.
     program: OnceLock<Digest>,
     options: String,
     recorded: Mutex<BTreeMap<ObjectKey, Proof>>,
     wanted: Mutex<BTreeSet<ObjectKey>>,
-    /// The time at which the check of a proof first had to wait.
+    /// The time at which a check of a proof first had to wait for needed objects.
     began: OnceLock<Instant>,
 }
 
 impl Proofs {
-    /// Starts without proofs. `options` describes the options that decide which objects a pass sees.
+    /// Starts without proofs. The text `options` differs if the operator's options let a pass see other objects.
     pub(crate) fn new(options: String) -> Arc<Self> {
         Arc::new(Self {
             program: OnceLock::new(),
@@ -85,7 +85,8 @@ impl Proofs {
         self.program.get_or_init(|| Digest::of(format!("{program} {}", self.options).as_bytes()));
     }
 
-    /// Returns the digest of the program and of the options, as far as it is known.
+    /// Returns the digest of the program file and of the text `options`; `None` before
+    /// [`set_program`](Self::set_program).
     pub(crate) fn program(&self) -> Option<Digest> {
         self.program.get().copied()
     }
@@ -100,32 +101,33 @@ impl Proofs {
         lock(&self.recorded).get(key).cloned()
     }
 
-    /// Returns the proofs of earlier processes for objects at which this process has not looked yet.
+    /// Returns the proofs of earlier processes for objects that had no pass in this process yet.
     pub(crate) fn unused(&self) -> BTreeMap<ObjectKey, Proof> {
         lock(&self.recorded).clone()
     }
 
-    /// Forgets the proof of an earlier process: this process has looked at the object.
+    /// Removes an object's proof of an earlier process, because a pass of this process has used it or replaced it.
     pub(crate) fn forget(&self, key: &ObjectKey) {
         lock(&self.recorded).remove(key);
     }
 
-    /// Forgets all proofs of earlier processes.
+    /// Removes all proofs of earlier processes.
     pub(crate) fn forget_all(&self) {
         lock(&self.recorded).clear();
     }
 
-    /// Returns whether the check of a proof can still wait for needed objects that the watch does not know yet.
+    /// Returns whether checks of proofs may still wait for needed objects that the watch has not listed yet.
     pub(crate) fn can_wait(&self) -> bool {
         self.began.get_or_init(Instant::now).elapsed() < PATIENCE
     }
 
-    /// Asks the next passes over these objects for proofs.
+    /// Records that the next passes over these objects must make proofs, if they can.
     pub(crate) fn want(&self, keys: impl IntoIterator<Item = ObjectKey>) {
         lock(&self.wanted).extend(keys);
     }
 
-    /// Returns whether the operator asks the next pass over an object for a proof. A second call returns false.
+    /// Returns whether the operator requested the next pass over an object to get a proof. A second call returns
+    /// `false`.
     pub(crate) fn take_wanted(&self, key: &ObjectKey) -> bool {
         lock(&self.wanted).remove(key)
     }

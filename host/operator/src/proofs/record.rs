@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::Proof;
 use crate::watch::ObjectKey;
 
-/// The version of this format. A record of another version is ignored.
+/// The version of this format. The operator ignores records of other versions.
 const VERSION: u32 = 1;
 /// The maximum size of an unpacked record, in bytes.
 pub(super) const MAX_UNPACKED: usize = 4 << 20;
@@ -25,7 +25,7 @@ pub(super) const MAX_UNPACKED: usize = 4 << 20;
 #[derive(Serialize, Deserialize)]
 struct Record {
     version: u32,
-    /// The digest of the program and of its options. Another program can decide differently.
+    /// The digest of the program file and of its options. Another program can decide differently.
     program: Digest,
     types: Vec<ResourceType>,
     needs: Vec<Vec<RecordedNeed>>,
@@ -35,11 +35,11 @@ struct Record {
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct RecordedNeed {
     target: Target,
-    /// The paths of the fields; empty for the whole object.
+    /// The paths of the fields that the policy reads; empty for the whole object.
     fields: Vec<String>,
 }
 
-/// A proof: the index of its type, the index of its needs, and the namespace, the name and the digest.
+/// A proof: the index of the object's type, the index of its needs, its namespace, its name, and the digest.
 #[derive(Serialize, Deserialize)]
 struct RecordedProof(usize, usize, String, String, Digest);
 

@@ -22,7 +22,7 @@ pub(crate) const MAX_CONFIG_MAPS: usize = 16;
 const OBJECTS: usize = 3_000;
 /// The maximum size of the data of one ConfigMap. A proof takes about 60 bytes.
 const MAX_BYTES: usize = 900 << 10;
-/// If a ConfigMap would be too large, it contains only the proofs of objects with at most this number of needs.
+/// The maximum number of needs of an object whose proof stays in a ConfigMap that would be too large otherwise.
 const MAX_NEEDS: usize = 10;
 /// The label of these ConfigMaps.
 const LABEL: &str = "kaos.tools/settled";
@@ -42,7 +42,7 @@ pub(crate) fn config_map_name(number: usize) -> String {
 /// Reads and writes the ConfigMaps with proofs.
 pub(crate) struct ProofStore {
     api: Api<ConfigMap>,
-    /// The digest of the data that the last write found or wrote.
+    /// The digest of the data that the ConfigMaps had after the last write.
     kept: Option<Digest>,
 }
 
@@ -57,8 +57,8 @@ impl ProofStore {
         Ok(stored.flatten().collect())
     }
 
-    /// Returns the data of the ConfigMaps with proofs, by name. Ignores ConfigMaps with other names, because other
-    /// users can set the label.
+    /// Returns the data of the ConfigMaps with proofs, by name. Ignores ConfigMaps with other names, because any user
+    /// can set the label.
     async fn stored(&self) -> kube::Result<BTreeMap<String, Vec<u8>>> {
         let labelled = self.api.list(&ListParams::default().labels(LABEL)).await?.items;
         let mut labelled: BTreeMap<String, ConfigMap> =
@@ -117,8 +117,8 @@ impl ProofStore {
     }
 }
 
-/// Packs proofs into the data of as many ConfigMaps as they need. The name of an object decides its ConfigMap, so that
-/// the change of an object changes only one ConfigMap.
+/// Packs proofs into the data of several ConfigMaps. A digest of the object's kind and name decides the ConfigMap for
+/// its proof, so that a changed proof changes only one ConfigMap.
 pub(crate) fn parts(program: Digest, proofs: &BTreeMap<ObjectKey, Proof>) -> io::Result<Vec<Vec<u8>>> {
     if proofs.is_empty() {
         return Ok(Vec::new());

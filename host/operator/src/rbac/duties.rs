@@ -9,7 +9,7 @@ use crate::left_out::LeftOut;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent option")]
 pub struct Duties {
-    /// The namespaces in which the operator works.
+    /// The namespaces in which the operator reconciles objects.
     pub scope: Scope,
     /// The namespace in which the operator runs.
     pub operator_namespace: String,
@@ -17,9 +17,9 @@ pub struct Duties {
     pub secrets: bool,
     /// Whether replicas elect a leader.
     pub leader_election: bool,
-    /// Whether namespaces other than the operator's may have policies.
+    /// Whether the operator installs packages from namespaces other than its own.
     pub namespace_policies: bool,
-    /// Optional types that the operator does not use.
+    /// Optional types of claims that the operator neither watches nor applies.
     pub left_out: LeftOut,
     /// Whether the operator writes the objects for the decision point.
     pub decision_point: bool,

@@ -32,9 +32,9 @@ pub fn manifests(rights: &Rights, duties: &Duties, name: &str) -> Vec<Value> {
 }
 
 /// Returns the manifests that give an existing operator the additional rights for one policy's claims. If the operator
-/// has a `ClusterRole`, a label aggregates the rules of the new `ClusterRole` into the existing `ClusterRole`. If the
-/// operator has a Role in each namespace, the manifests bind the new Roles to `account`, the operator's service
-/// account.
+/// has a `ClusterRole`, the manifest is a `ClusterRole` with the label [`AGGREGATED`], so that Kubernetes adds its
+/// rules to the operator's role. If the operator has a Role in each namespace, the manifests bind new Roles to the
+/// service account `account`.
 pub fn further(rights: &Rights, duties: &Duties, name: &str, account: &str) -> Vec<Value> {
     let home = duties.operator_namespace.as_str();
     let mut objects = Vec::new();
@@ -54,7 +54,7 @@ pub fn further(rights: &Rights, duties: &Duties, name: &str, account: &str) -> V
             }
         }
     }
-    // This Role needs its own name, because the operator may also work in the namespace that it runs in.
+    // This Role needs its own name, because the list of namespaces may include the operator's own namespace.
     objects.extend(grant(&format!("{name}-home"), Some(home), &rights.operator, (account, home)));
     objects
 }

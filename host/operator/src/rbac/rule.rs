@@ -29,7 +29,7 @@ impl Rule {
     }
 }
 
-/// An API group, a resource, and the names of the objects. An empty set of names means all objects.
+/// An API group, a resource, and the names of its objects. An empty set of names means all objects.
 type NamedResource = (String, String, BTreeSet<String>);
 
 /// A collection of rights, from which [`Self::rules`] makes RBAC rules.
@@ -59,7 +59,7 @@ impl Collected {
         self.retain(|right, verb| !gives(right, verb));
     }
 
-    /// Removes rights that another entry gives for more objects.
+    /// Removes each right that another entry also gives, for more objects.
     fn leave_out_implied(&mut self) {
         let all = self.clone();
         let gives = |right: &NamedResource, verb: &str| {
@@ -76,7 +76,8 @@ impl Collected {
         });
     }
 
-    /// Returns one rule for each group of resources with the same verbs, in a stable order.
+    /// Returns the rules. Each rule combines the resources of an API group that have the same verbs and names of
+    /// objects. The order is stable.
     pub(super) fn rules(mut self) -> Vec<Rule> {
         self.leave_out_implied();
         let mut rules: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();

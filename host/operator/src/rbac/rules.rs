@@ -22,10 +22,10 @@ const FOLLOW: &[&str] = &["get", "list", "watch"];
 /// The verbs for managing children. The API server requires `create` for an apply of an object that does not exist.
 const KEEP: &[&str] = &["create", "delete", "get", "list", "patch", "watch"];
 
-/// All rights that the operator needs, grouped by the namespaces in which it needs them.
+/// All rights that the operator needs, divided by the namespaces in which it needs them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rights {
-    /// The rights in each namespace in which the operator works, or in all namespaces.
+    /// The rights in each namespace in which the operator reconciles objects, or in all namespaces.
     pub working: Vec<Rule>,
     /// The rights in the namespace in which the operator runs.
     pub operator: Vec<Rule>,
@@ -47,33 +47,34 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
     // the verb `patch`, because a repeated Event increases a counter.
     working.add("events.k8s.io", "events", &["create"]);
     if everywhere {
-        // The watch on CRDs shows new and deleted types, and the schema of their status. With Roles only, the operator
-        // polls discovery and uses its embedded CRDs.
+        // The watch on CRDs shows new and deleted types, and the schema of their status. An operator with Roles only
+        // may not watch CRDs: it polls discovery, and uses its embedded CRDs.
         working.add("apiextensions.k8s.io", "customresourcedefinitions", FOLLOW);
     }
     if duties.secrets {
-        // The operator watches ConfigMaps and Secrets, because it restarts pods after a change of a ConfigMap or Secret
-        // that they use.
+        // The operator watches ConfigMaps and Secrets, so that it can restart pods after a change of a ConfigMap or
+        // Secret that the pods use.
         working.add("", "configmaps", FOLLOW);
         working.add("", "secrets", FOLLOW);
     }
     if duties.leader_election {
-        // The API server authorizes a create before it knows the name, so `create` cannot be limited to one Lease.
+        // Kubernetes cannot limit the verb `create` to one Lease, because it authorizes a request before it reads the
+        // name in the body.
         operator.add("coordination.k8s.io", "leases", &["create"]);
         let name = [leader_election::LEASE.to_owned()].into();
         // A waiting replica watches the Lease, so that it takes over at once when the Lease expires or is released.
         operator.add_named("coordination.k8s.io", "leases", name, &["get", "update", "watch"]);
     }
     operator.add("events.k8s.io", "events", &["create", "patch"]);
-    // These rights are for installed policies: for their ConfigMaps, the ConfigMaps with the stored bytes, and the
-    // PolicyRevisions.
+    // The operator needs these rights for installed packages: it reads their ConfigMaps, and stores their bytes in
+    // other ConfigMaps.
     operator.add("", "configmaps", &["create", "get", "list", "watch"]);
     // The operator stores the last good settings for the next process, and `kaos-operator release` deletes these
     // settings.
     operator.add_named("", "configmaps", [FITTED_CONFIG.to_owned()].into(), &["delete", "patch"]);
     if everywhere {
-        // The operator records which objects are settled, for the next process. With Roles only, the operator records
-        // nothing.
+        // The operator stores proofs that objects are settled, for the next process. An operator with Roles only stores
+        // no proofs.
         let proofs = (0..MAX_CONFIG_MAPS).map(config_map_name).collect();
         operator.add_named("", "configmaps", proofs, &["delete", "patch"]);
     }
@@ -108,8 +109,8 @@ fn claim(policy: &Policy, duties: &Duties, working: &mut Collected, operator: &m
         working.add(&group, &plural, &["get", "list", "patch", "watch"]);
         working.add(&group, format!("{plural}/status"), &["patch"]);
         if !claim.emits.is_empty() {
-            // An owner reference with `blockOwnerDeletion` requires this right if the API server checks owner
-            // references.
+            // To set an owner reference with `blockOwnerDeletion`, the operator needs this right if the API server runs
+            // the admission plugin `OwnerReferencesPermissionEnforcement`.
             working.add(&group, format!("{plural}/finalizers"), &["update"]);
         }
         for of in claim.emits.iter().filter(|of| !duties.left_out.has(claim, of)) {
@@ -126,7 +127,8 @@ fn claim(policy: &Policy, duties: &Duties, working: &mut Collected, operator: &m
         let here = [OPERATOR_NAMESPACE, &duties.operator_namespace];
         grant.namespace.as_deref().is_some_and(|namespace| here.contains(&namespace))
     });
-    // The operator reads claimed types only in the namespaces that it watches, and has all rights there.
+    // Skip claimed types: the operator reads them only in the namespaces in which it reconciles objects, and has these
+    // rights there.
     let is_claimed = |of: &ResourceType| policy.descriptor().claims.iter().any(|claim| claim.primary == *of);
     let own = own.filter(|grant| !is_claimed(&grant.of()));
     for grant in own.filter(|grant| duties.secrets || !grant.of().is_secret()) {

@@ -127,7 +127,7 @@ fn a_cluster_wide_right_is_not_repeated_in_the_home_namespace() {
     assert!(reads_config(&rights(&duties(listed(&["a"])))));
 }
 
-/// Returns whether `rule` repeats a right of `other`, for at least the same objects.
+/// Returns whether `rule` also gives a right that `other` gives, for at least the same objects.
 fn repeats(rule: &Rule, other: &Rule) -> bool {
     let covers = rule.names.is_empty() || (!other.names.is_empty() && other.names.is_subset(&rule.names));
     let shares = !rule.resources.is_disjoint(&other.resources) && !rule.verbs.is_disjoint(&other.verbs);

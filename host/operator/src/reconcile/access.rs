@@ -1,5 +1,5 @@
-//! The access to the API server and the watch, for the steps of a pass that write. The watch gets the answer of every
-//! write immediately, so that no pass acts on an older state.
+//! Access to the API server and to the watch, for the steps of a pass that write. Each write immediately passes the
+//! server's answer to the watch, so that no later pass acts on an older state.
 
 use std::sync::Arc;
 
@@ -54,8 +54,8 @@ impl Access {
         self.calls(&served, child.namespace.as_deref().unwrap_or_default()).get(&child.name).await
     }
 
-    /// Reads the pass's object from the API server. Returns `None` if the object is gone, or if another object has
-    /// replaced it.
+    /// Reads the object of the pass from the API server. Returns `None` if the object is gone, or if another object has
+    /// the same name now.
     pub(crate) async fn read_again(&self, served: &Served, object: &Value) -> Result<Option<Value>, CallError> {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
         let live = self.calls(served, text("namespace")).get(text("name")).await?;
@@ -77,9 +77,9 @@ impl Access {
         Ok(())
     }
 
-    /// Deletes the object with this UID. If a version is given, deletes the object only at this version. Returns
-    /// whether the object is gone immediately. An object that is not gone waits for finalizers, including the
-    /// finalizers of the garbage collector.
+    /// Deletes the object with this UID. If a version is given, deletes the object only at this version. Returns `true`
+    /// if the object is gone immediately. Otherwise, the object waits for finalizers, which can include the finalizers
+    /// of the garbage collector.
     pub(crate) async fn delete(
         &self,
         which: &Reference,
@@ -129,8 +129,8 @@ fn reference(object: &Value) -> ObjectReference {
     }
 }
 
-/// Makes a final error transient. Patches test their preconditions, and the server's error does not show whether a test
-/// failed. If a test failed, the object has changed, and the retry starts from the changed object.
+/// Makes a final error of a patch transient, so that the operator retries the pass. The patch tests preconditions, and
+/// the error does not show whether such a test failed. If a test failed, the retry starts from the changed object.
 fn may_pass(error: CallError) -> CallError {
     let class = if error.is_final() { Class::Transient(None) } else { error.class };
     CallError { class, ..error }

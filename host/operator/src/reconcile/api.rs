@@ -1,5 +1,4 @@
-//! The API calls of a pass. The calls are plain HTTP requests without typed objects, because manifests and answers are
-//! JSON.
+//! The requests of a pass to the API server. They use no typed objects, because manifests and answers are JSON.
 
 use kaos_policy::{contract::Reference, stamp::MANAGER};
 use kube::{
@@ -16,14 +15,14 @@ use tracing::{Instrument as _, Span};
 use super::error::{CallError, Class};
 use crate::trace::step;
 
-/// A resource version that no object has, because etcd has this version before the first object exists. An apply with
-/// this version creates a missing object, and conflicts with every existing object.
+/// A resource version that no object has, because it is the version of an empty etcd. An apply with this version
+/// creates a missing object, and conflicts with every existing object.
 const BEFORE_ALL: &str = "1";
 
 /// The server's prefix for messages of admission webhooks.
 const WEBHOOK: &str = "admission webhook ";
 
-/// The API calls for objects of one type in one namespace.
+/// The requests for objects of one type in one namespace.
 pub(crate) struct Calls<'a> {
     client: &'a Client,
     path: String,
@@ -36,14 +35,14 @@ type CallResult = Result<Value, CallError>;
 type Built = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
 
 impl<'a> Calls<'a> {
-    /// Returns the calls for objects of a namespaced type.
+    /// Returns the requests for objects of a namespaced type.
     pub(crate) fn namespaced(client: &'a Client, resource: &ApiResource, namespace: &str) -> Self {
         let path = DynamicObject::url_path(resource, Some(namespace));
         let (kind, plural) = (resource.kind.clone(), resource.plural.clone());
         Self { client, path, kind, plural, namespace: namespace.to_owned() }
     }
 
-    /// Returns the calls for objects of a cluster-scoped type.
+    /// Returns the requests for objects of a cluster-scoped type.
     pub(crate) fn cluster(client: &'a Client, resource: &ApiResource) -> Self {
         let path = DynamicObject::url_path(resource, None);
         let (kind, plural) = (resource.kind.clone(), resource.plural.clone());
@@ -59,7 +58,8 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Reads another document of the API server. Returns `None` if the server does not serve the document.
+    /// Reads a document of the API server that is not an object, such as a part of the `OpenAPI` document. Returns
+    /// `None` if the server does not serve it.
     pub(crate) async fn document(&self, path: &str) -> Result<Option<Value>, CallError> {
         let request = http::Request::get(path).body(Vec::new()).map_err(kube::core::request::Error::BuildRequest);
         match self.send("read", path, request).await {
@@ -68,9 +68,9 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Sends a server-side apply with the operator's field manager to the object with this UID. Returns `None` if the
-    /// object is gone. If another object has replaced this object, the other object stays unchanged. The caller checked
-    /// the ownership before, so the apply takes over fields of other managers.
+    /// Sends a server-side apply with the operator's field manager to the object with this UID. Returns `None` if this
+    /// object is gone; another object of the same name stays unchanged. The apply takes over fields of other managers,
+    /// because the caller has checked that the operator owns the object.
     pub(crate) async fn apply(
         &self,
         name: &str,
@@ -88,7 +88,7 @@ impl<'a> Calls<'a> {
     }
 
     /// Sends a server-side apply with a precondition: an existing object must have this `value` in this `field` of its
-    /// metadata. Returns `None` if the object has another value.
+    /// metadata. Returns `None` if the existing object has another value in this field.
     async fn apply_if(
         &self,
         name: &str,
@@ -114,7 +114,7 @@ impl<'a> Calls<'a> {
         self.send("apply status of", name, request).await
     }
 
-    /// Sends a JSON patch. The `operations` contain tests of their preconditions.
+    /// Sends a JSON patch. The `operations` must themselves test their preconditions.
     pub(crate) async fn patch(&self, name: &str, operations: &Value) -> CallResult {
         let request = json_patch(operations).and_then(|patch| {
             let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
@@ -123,7 +123,7 @@ impl<'a> Calls<'a> {
         self.send("patch", name, request).await
     }
 
-    /// Replaces the managed fields, unless the object changed after the operator read it.
+    /// Replaces the managed fields of the object `read`. Fails if the object has changed after the operator read it.
     pub(crate) async fn manage(&self, read: &Value, entries: &[Value]) -> CallResult {
         let metadata = &read["metadata"];
         let operations = json!([
@@ -150,7 +150,7 @@ impl<'a> Calls<'a> {
         };
         match self.send("delete", name, Request::new(&self.path).delete(name, &parameters)).await {
             Err(error) if error.class == Class::Gone => Ok(None),
-            // If the object is gone immediately, the server answers with a `Status` and not with the object.
+            // If the object is gone immediately, the server answers with a `Status` instead of the object.
             answer => answer.map(|answer| Some(answer).filter(|object| object["metadata"]["uid"] == uid)),
         }
     }
@@ -165,8 +165,8 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// Returns whether the server's error is about the object itself: the object already exists, has another version, or
-/// has another UID. Quotas and admission webhooks also answer 409 and 422, for other reasons and with other causes.
+/// Returns whether the server's error means that the object already exists, has another version, or has another UID.
+/// Quotas and admission webhooks also answer 409 and 422, but with other reasons or causes.
 fn is_another(status: &kube::core::Status, plural: &str, name: &str) -> bool {
     let Some(details) = status.details.as_ref().filter(|details| details.name == name) else { return false };
     if status.message.starts_with(WEBHOOK) {
@@ -187,8 +187,8 @@ fn verb(dry_run: bool) -> &'static str {
     if dry_run { "try" } else { "apply" }
 }
 
-/// Returns the request. Names in requests come from the server or passed the guard, so a request can only be invalid
-/// because of a bug.
+/// Returns the request. An invalid request is a bug, because the names in requests come from the server or passed the
+/// guard.
 fn built(what: impl Fn() -> String, request: Built) -> Result<http::Request<Vec<u8>>, CallError> {
     request.map_err(|error| CallError { what: what(), class: Class::Permanent, message: error.to_string() })
 }
@@ -213,8 +213,8 @@ pub(crate) fn with_finalizer(object: &Value, finalizer: &str) -> Value {
         let uid = json!({"op": "test", "path": "/metadata/uid", "value": metadata["uid"]});
         json!([uid, {"op": "add", "path": "/metadata/finalizers/-", "value": finalizer}])
     } else {
-        // Test the version: an add operation replaces an existing member, and another client may have added a finalizer
-        // in the meantime.
+        // Test the version, because another client may have added a finalizer in the meantime: the operation `add`
+        // would replace the whole list `finalizers`.
         json!([unchanged(metadata), {"op": "add", "path": "/metadata/finalizers", "value": [finalizer]}])
     }
 }
@@ -232,7 +232,8 @@ pub(crate) fn with_annotation(object: &Value, name: &str, value: &str) -> Value 
     json!([unchanged(metadata), annotation])
 }
 
-/// Returns an operation that fails if the object has changed: the server rejects an outdated version with a conflict.
+/// Returns an operation that makes the patch fail if the object has changed: it sets the version that the operator
+/// knows, and the server answers an outdated version with a conflict.
 fn unchanged(metadata: &Value) -> Value {
     json!({"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]})
 }

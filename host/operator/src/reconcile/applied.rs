@@ -1,5 +1,5 @@
 //! The result of the steps of a pass that write to the cluster. Only the constructors in this file can create this
-//! result, and code can compose a status only from this result.
+//! result, and other code needs this result to compose a status.
 
 use std::time::Duration;
 
@@ -16,21 +16,21 @@ use crate::{hashing::hash, status::Hindrance};
 /// The result of a pass, before the status is composed.
 pub(crate) struct Applied {
     pub(crate) outcome: Outcome,
-    /// The reason to report for [`Outcome::Failed`].
+    /// The reason that the status reports if the outcome is [`Outcome::Failed`].
     pub(crate) hindrance: Hindrance,
     pub(crate) children: ChildrenResult,
-    /// The time until the next pass, if the object waits for a short time.
+    /// The time until the next pass, if the object waits for something that the operator checks again soon.
     pub(crate) again: Option<Duration>,
     /// Whether the pass wrote an object.
     pub(crate) wrote: bool,
-    /// True if the operator could not find out whether the API server accepts the plan.
+    /// `true` if the operator could not find out whether the API server accepts the plan, because the dry run failed.
     pub(crate) is_open: bool,
     /// Why the pass did not finish; `None` if it finished.
     unfinished: Option<PassFailed>,
 }
 
 impl Applied {
-    /// Derives the outcome from the children.
+    /// Derives the outcome of the pass from the results for the children.
     pub(super) fn of(children: ChildrenResult) -> Self {
         let (outcome, hindrance) = match children.hindrance() {
             None => (Outcome::Applied, Hindrance::ApplyFailed),
@@ -40,7 +40,7 @@ impl Applied {
         Self { outcome, hindrance, children, again: None, wrote, is_open: false, unfinished: None }
     }
 
-    /// Returns the result if a call before the apply of the children failed.
+    /// Returns the result if a request failed before the operator applied children.
     pub(super) fn stopped_by(error: CallError) -> Self {
         let mut children = ChildrenResult::default();
         children.failed(error);
@@ -64,8 +64,8 @@ impl Applied {
         Self::of(children)
     }
 
-    /// Returns the result if the pass has no plan to execute now. `error` only causes a retry: `outcome` explains why
-    /// the plan is missing.
+    /// Returns the result if the pass executes no plan. The parameter `outcome` explains the reason, and `error` only
+    /// causes a retry.
     pub(super) fn held(outcome: Outcome, hindrance: Hindrance, error: Option<CallError>) -> Self {
         let children = ChildrenResult { error, ..ChildrenResult::default() };
         Self { outcome, hindrance, ..Self::of(children) }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{catalogue::Answers, metrics::Tally, proofs::Proofs};
 
-/// The options of a pass; part of the operator's options.
+/// The options of the operator that a pass uses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
     /// The time after which an object gets a pass even if nothing changed.
@@ -21,9 +21,9 @@ pub(crate) struct Rules {
 
 /// The services that passes share.
 pub(crate) struct Context {
-    /// Runs policies, for the steps without I/O.
+    /// Runs policies, for the steps of a pass that do no I/O.
     pub(crate) runner: PolicyRunner,
-    /// The access to the cluster, for the steps with I/O.
+    /// Access to the cluster, for the steps of a pass that do I/O.
     pub(crate) access: Access,
     pub(crate) memories: Memories,
     pub(crate) sync_gate: SyncGate,
@@ -34,12 +34,13 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Returns the number of objects of each kind that wait for their first pass with the current policy.
+    /// Returns, for each kind, the number of objects that wait for their first pass with the active policy.
     pub(crate) fn awaiting_policy(&self) -> Vec<(ResourceType, usize)> {
         let Some(snapshot) = self.runner.catalogue.load() else { return Vec::new() };
         let awaiting = |(of, answers): (&ResourceType, &Answers)| {
             let made = self.memories.made_since(of, answers.since);
-            // Objects that a rollout has not moved yet wait for the rollout, not for a pass.
+            // Do not count objects that a rollout has not moved yet, because they wait for the rollout and not for a
+            // pass.
             let keys = self.access.watch.keys(of);
             let moved = keys.iter().filter(|key| snapshot.is_moved(of, &key.namespace, &key.name)).count();
             (of.clone(), moved.saturating_sub(made))
@@ -47,7 +48,7 @@ impl Context {
         snapshot.kinds().map(awaiting).collect()
     }
 
-    /// Returns the numbers of objects by state, for each kind. Includes kinds that have a policy but no objects.
+    /// Returns, for each kind, the numbers of objects by state. Includes kinds that have a policy but no objects.
     pub(crate) fn tallies(&self) -> BTreeMap<ResourceType, Tally> {
         let mut tallies = self.memories.tallies();
         if let Some(snapshot) = self.runner.catalogue.load() {

@@ -20,10 +20,10 @@ use crate::reconcile::{
 };
 use crate::trace::step;
 
-/// Runs dry runs of the plan's writes. Returns the child that the API server refuses, and the refusal. If the dry run
-/// fails for another reason, the operator does not know whether the server accepts the plan. Sends no dry run for a
-/// policy that the process loaded at startup, or for an object whose pin matches no policy. Also sends none for a plan
-/// that waits at a plan gate or already passed its dry run.
+/// Sends each write of the plan as a dry run. Returns the first child that the API server refuses, with the refusal.
+/// Returns an error if a dry run fails for another reason, so that it is unknown whether the server accepts the plan.
+/// Sends no dry run for a policy that the process loaded at startup, or for an object whose pin matches no policy. Also
+/// sends none for a plan that waits at a plan gate or already passed its dry run.
 pub(crate) async fn rehearse(
     access: &Access,
     subject: &Subject<'_>,
@@ -62,9 +62,9 @@ pub(crate) async fn rehearse(
     Ok(None)
 }
 
-/// Runs a dry run for one child if the operator would create the child, or change a child that it applied before. Runs
-/// none for a takeover, and none to remove leftover fields. If the cluster has another child than expected, returns the
-/// other child, and the caller tries again with the other child.
+/// Sends a dry run for one child if the operator would create the child, or change a child that it applied before.
+/// Sends none for a takeover, and none only to remove leftover fields. If the cluster has another child than expected,
+/// returns the other child, so that the caller tries again with it.
 async fn attempt(
     access: &Access,
     subject: &Subject<'_>,

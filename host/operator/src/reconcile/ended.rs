@@ -11,10 +11,10 @@ use super::{
 };
 use crate::metrics::PassResult;
 
-/// The time until the next pass, if the object waits for a change that no watch reports.
+/// The time until the next pass, if the object waits for a change that possibly no watch reports.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
-/// The time at which the queue takes an object again. An event can put the object into the queue earlier.
+/// The time of the next pass over an object. An event can cause an earlier pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// No pass follows without an event: the object is gone, or the watch will report a change.
@@ -23,7 +23,8 @@ pub(crate) enum Next {
     After(Duration),
     /// The next pass starts after a backoff that grows with each failure, but not before this time.
     Retry(Option<Duration>),
-    /// The next pass starts after a backoff that grows with each failure, or as soon as the operator gets rights back.
+    /// The next pass starts after a backoff that grows with each failure, or as soon as the operator gets the missing
+    /// rights.
     Denied,
 }
 
@@ -35,8 +36,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// Returns the end of a pass after a failed call. `resync` is the time until the next pass over an object without
-    /// events.
+    /// Returns the end of a pass after a failed request. `resync` is the time until the next pass if there is no event.
     pub(super) fn by(error: &CallError, resync: Duration) -> Self {
         let (result, next) = match error.class {
             Class::Permanent => (PassResult::Failed, Next::After(resync)),
@@ -47,8 +47,8 @@ impl Ended {
         Self { result, next }
     }
 
-    /// Returns the end of a pass that reached an outcome. If an object of another owner has the name of a child,
-    /// `follows` returns whether the watch will report that the name became free.
+    /// Returns the end of a pass that reached an outcome. If another owner's object has the name of a child, the
+    /// function `follows` returns whether the watch will report when the name becomes free.
     pub(super) fn at(applied: &Applied, resync: Duration, now: Instant, follows: impl Fn(&Reference) -> bool) -> Self {
         let Applied { outcome, children, again, .. } = applied;
         if let Some(error) = children.passing_error() {

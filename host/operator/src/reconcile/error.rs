@@ -1,4 +1,4 @@
-//! The errors of calls to the API server, and their effects on the pass.
+//! The errors of requests to the API server, and their effects on the pass.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use kaos_policy::cut::{NOTE, cut};
 
 use crate::error_text::{is_misfit, with_causes};
 
-/// The number of consecutive API server failures after which the status shows the failures. Fewer failures are not
-/// worth reporting.
+/// The number of consecutive failed passes from which on the status or an Event reports a transient error of the API
+/// server. After fewer failures, the next retry probably succeeds.
 pub(crate) const SHOWN_FROM: u32 = 3;
 
-/// The effect of a failed call on the pass.
+/// The class of a failed request, which decides whether and when the operator retries the pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     /// The object, its namespace or its type does not exist.
@@ -19,15 +19,15 @@ pub(crate) enum Class {
     Forbidden,
     /// A retry may succeed. Contains the delay that the server asked for.
     Transient(Option<Duration>),
-    /// The server rejects the content, and will reject it again.
+    /// The server rejects the content of the request, and will reject it again.
     Permanent,
 }
 
-/// A failed call.
+/// A failed request to the API server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {message}")]
 pub(crate) struct CallError {
-    /// The call, such as `apply Service t/a`.
+    /// The request, such as `apply Service t/a`.
     pub(crate) what: String,
     pub(crate) class: Class,
     /// The server's message, or the reason why the server did not answer.
@@ -49,14 +49,14 @@ impl CallError {
         self.class == Class::Permanent
     }
 
-    /// Returns whether to report the last of `failures` consecutive failures. A transient error is worth a report only
-    /// after several consecutive failures.
+    /// Returns whether the status or an Event reports this error, which is the last of `failures` consecutive failures.
+    /// A transient error is reported only after several consecutive failures.
     pub(crate) fn is_shown(&self, failures: u32) -> bool {
         let passing = matches!(self.class, Class::Transient(_) | Class::Gone);
         !passing || failures >= SHOWN_FROM
     }
 
-    /// Returns whether the error says that the applied manifest does not fit the schema.
+    /// Returns whether the server says that the applied manifest does not fit the schema.
     pub(crate) fn is_misfit(&self) -> bool {
         is_misfit(&self.message)
     }
@@ -69,7 +69,7 @@ fn class_of(status: &kube::core::Status) -> Class {
         details.is_some_and(|details| details.causes.iter().any(|cause| cause.reason == "NamespaceTerminating"));
     match status.code {
         404 => Class::Gone,
-        // The namespace is being deleted together with the object.
+        // The server refuses to create anything, because the namespace is being deleted.
         403 if terminating => Class::Gone,
         401 | 403 => Class::Forbidden,
         400 | 405 | 406 | 413 | 415 | 422 => Class::Permanent,

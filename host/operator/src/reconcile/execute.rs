@@ -1,7 +1,7 @@
-//! Executes a plan, up to the first failed call or closed plan gate.
+//! Executes a plan. Stops at a failed request, and does not start if a plan gate is closed.
 //!
-//! The order is: finalizers, children, deletion of unplanned children. A failed call ends the execution, but the pass
-//! still writes the status.
+//! The order is: finalizers, children, deletion of unplanned children. After a failed request, the pass still writes
+//! the status.
 
 use std::time::Duration;
 
@@ -63,13 +63,14 @@ pub(crate) async fn execute(
     applied
 }
 
-/// Removes the retired finalizers. Returns whether the operator wrote the object.
+/// Removes finalizers of earlier operators. Returns whether the operator wrote the object.
 async fn retire_finalizers(access: &Access, subject: &mut Subject<'_>, memory: &Memory) -> Result<bool, CallError> {
     let retired = Finalizers::on(subject, memory).retired;
     retire(access, &subject.served, &mut subject.object, &retired).await
 }
 
-/// Returns the outcome of a pass that has no plan to execute now. Sets `again` if the plan waits for a short time.
+/// Returns the outcome if the pass must not execute a plan now; `None` if it must. Sets `again` to the time until the
+/// next pass if the plan waits for a short time.
 fn hold_back(
     access: &Access,
     catalogue: &Catalogue,
@@ -96,8 +97,8 @@ fn hold_back(
     outcome.map(|outcome| (outcome, hindrance))
 }
 
-/// Sets the finalizer, applies the children, and deletes unplanned children. Sets `again` if the object waits for a
-/// short time.
+/// Sets the finalizer, applies the children, and deletes unplanned children. Sets `again` to the time until the next
+/// pass if unplanned children stay for a while.
 async fn carry_out(
     access: &Access,
     rules: &Rules,
@@ -124,8 +125,8 @@ async fn carry_out(
     Applied::of(children)
 }
 
-/// Deletes the children that are not in the plan, except children that stay for a while. Returns the time until a pass
-/// must look at these children again, or `None` if no pass must do this.
+/// Deletes the children that are not in the plan, except children that stay for a while. Returns the time after which a
+/// pass must check the children that stay; `None` if no child stays.
 async fn clean(
     access: &Access,
     subject: &Subject<'_>,

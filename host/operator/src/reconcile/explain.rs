@@ -1,4 +1,5 @@
-//! Explains an object on request: computes its inputs and its plan again, and adds the decisions of its last pass.
+//! Explains an object on request: looks up its inputs and computes its plan again, and adds the decisions of its last
+//! pass.
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -24,7 +25,7 @@ pub(crate) async fn explain(runner: &PolicyRunner, key: &ObjectKey) -> Option<Va
     answer["waitsForBudget"] = json!(runner.budgets.has_turn(key, Instant::now()));
     match runner.unobserved_renderer(&selected.descent.kind) {
         Err(errors) => answer["error"] = json!(errors.to_string()),
-        // The explanation also runs a policy, so it takes turns with the passes.
+        // The explanation runs policies too, so it waits for a free processor like a pass.
         Ok(renderer) => match render(runner, None, &object, &renderer, selected.descent.kind.is_local()).await {
             Err(error) => answer["error"] = json!(error.to_string()),
             Ok((rendered, _)) => {

@@ -1,5 +1,6 @@
 //! Keeps decisions of the policies in the flight recorder: every failure, refusal, fallback and change of a plan, and
-//! some of the routine decisions. If a pass has the same inputs as the pass before, the recorder keeps nothing.
+//! some of the routine decisions. If a pass decides with the same inputs as the previous pass over the object, the
+//! recorder keeps nothing.
 
 use std::sync::Arc;
 
@@ -22,9 +23,9 @@ use crate::{
     watch::Watch,
 };
 
-/// Keeps the decision of the policies that were asked last, if the recorder wants it. Does not wait until the case is
-/// written. If too many cases wait, leaves the decision out: the next pass offers a failure, a refusal or a fallback
-/// again.
+/// Keeps the decision of the policies that the pass asked last, if the recorder wants it. Does not wait until the case
+/// is written. Drops the decision if too many cases wait to be written: if it is a failure, a refusal or a fallback,
+/// the next pass offers it again.
 pub(crate) fn keep_decision(
     runner: &PolicyRunner,
     renderer: &Arc<Renderer>,
@@ -57,7 +58,7 @@ pub(crate) fn keep_decision(
     });
 }
 
-/// The values that a recorded case needs in addition to the answer of the policies.
+/// The data of a pass that a recorded case needs, in addition to the answer of the policies.
 pub(crate) struct Recording {
     recorder: Arc<Recorder>,
     at: Timestamp,
@@ -96,7 +97,7 @@ impl Recording {
         Some(decision)
     }
 
-    /// Keeps the decision of a pass, or of the failed assessment after the pass if `failed` is given.
+    /// Keeps the decision of a pass. If `failed` is given, keeps this failed assessment instead.
     fn keep(&self, renderer: &Renderer, rendered: &Rendered, why: Why, failed: Option<FailedAssessment<'_>>) {
         let Self { recorder, at, watch, kind, without } = self;
         let lookup = watch.lookup();
@@ -121,7 +122,8 @@ fn why(rendered: &Rendered, selected: &Selected, before: Option<Decided>, plan: 
         Verdict::Planned(_) if selected.stands_in() => Why::Fallback,
         Verdict::Planned(_) => match before {
             Some(before) if before.plan == plan => Why::Routine,
-            // After a start of the operator, the first decision about an object with an applied plan is routine.
+            // The operator has just started, and does not remember the previous plan: if a plan was applied before,
+            // assume that it is the same.
             None if rendered.subject().applied => Why::Routine,
             Some(_) | None => Why::Change,
         },

@@ -1,4 +1,5 @@
-//! The operator's memory of each object between passes. The memory is small. A restart loses the memory without harm.
+//! What the operator remembers about each object between passes. The operator works correctly after a restart, although
+//! it loses this memory.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +23,7 @@ use crate::{
     watch::ObjectKey,
 };
 
-/// The memory of one object, by step.
+/// What the operator remembers about one object, for each step of a pass.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory {
     pub(crate) uid: String,
@@ -30,28 +31,28 @@ pub(crate) struct Memory {
     pub(crate) children: ChildrenMemory,
     pub(crate) finalizers: FinalizersMemory,
     pub(crate) status: StatusMemory,
-    /// The number of consecutive passes in which the API server failed.
+    /// The number of consecutive passes that failed because of the API server.
     pub(crate) failures: u32,
     /// The reason why the expected policy does not serve the object, from the last pass that wrote a status.
     pub(crate) unserved: Option<Unserved>,
-    /// The number of the last swap of policies before the last pass.
+    /// The number of the last swap of policies at the time of the last pass.
     pub(crate) since: u64,
     pub(crate) last: Option<Last>,
     pub(crate) trace: JoinedTrace,
-    /// Whether the object is proven to be settled.
+    /// Whether the operator has a proof that the object is settled.
     pub(crate) proof: ProofState,
 }
 
 /// The digest of each referenced object at its last read; `None` for a missing object.
 pub(crate) type Read = BTreeMap<Reference, Option<String>>;
 
-/// The memory of the plan and its inputs.
+/// What the operator remembers about the plan and its inputs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PlanMemory {
     /// A hash of the needs that the watch follows now.
     pub(crate) followed: Option<Mark>,
-    /// If the last pass asked predecessors, the needs of every policy that it asked, because the next pass asks each of
-    /// these policies again.
+    /// The needs of policies that failed or were refused before a fallback answered in the last pass. The next pass
+    /// asks each of these policies again, so the watch must follow their needs.
     pub(crate) needed: Vec<Need>,
     /// The digests of the ConfigMaps and Secrets that the plan's pods use, from their last reads.
     pub(crate) read: Read,
@@ -59,14 +60,14 @@ pub(crate) struct PlanMemory {
     pub(crate) rehearsed: Option<Mark>,
     /// The last decision of the policies.
     pub(crate) decision: Option<DecisionId>,
-    /// The last decision of each set of policies that the pass asked: first the active policies, then each fallback.
-    /// The flight recorder compares the next decisions with these.
+    /// The last decision of the active policies, then of each fallback that the pass asked. The flight recorder
+    /// compares later decisions with them.
     pub(crate) decided: Vec<Decided>,
-    /// When the first plan began to wait for objects that the plan names.
+    /// The time at which the first plan began to wait for objects that it names.
     pub(crate) waits_since: Option<Instant>,
 }
 
-/// The facts about a decision of the policies that the next pass needs.
+/// A decision of the policies, as far as the next pass needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Decided {
     /// The number of revisions that the operator left out before it asked these policies.
@@ -80,18 +81,20 @@ pub(crate) struct Decided {
 pub(crate) struct FinalizersMemory {
     /// The finalizer that the last plan requested.
     pub(crate) asked: Option<String>,
-    /// Finalizers that no setting or policy names. The value is true if this operator added the finalizer.
+    /// Finalizers of the object that no setting or policy names. The value is `true` if this operator added the
+    /// finalizer.
     pub(crate) put_on: BTreeMap<String, bool>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StatusMemory {
-    /// A hash of both the computed and the live status. Set if the two statuses still differ after a write, so that
-    /// another write would not help.
+    /// A hash of the computed and the live status together. Set only if the two still differ after a write, so that the
+    /// operator does not write this status again.
     pub(crate) settled: Option<Mark>,
-    /// Whether this process wrote the status. After such a write, the takeover of the status is done.
+    /// Whether this process wrote the status. Such a write includes the takeover of the status from an earlier
+    /// operator.
     pub(crate) is_ours: bool,
-    /// When the operator began to wait for the controllers of some children.
+    /// The time at which the operator began to wait until controllers have observed changed children.
     pub(crate) unobserved_since: Option<Instant>,
     /// The readiness in the last written status.
     pub(crate) ready: Option<Readiness>,
@@ -100,7 +103,7 @@ pub(crate) struct StatusMemory {
 /// The outcome of a pass that applied its plan.
 pub(crate) const APPLIED: &str = "applied";
 
-/// The facts about the last pass, for the explain page.
+/// The facts about the last pass, for the debug page that explains an object.
 #[derive(Debug, Clone)]
 pub(crate) struct Last {
     pub(crate) at: jiff::Timestamp,
@@ -126,7 +129,7 @@ impl Memories {
         lock(&self.0).insert(key.clone(), memory);
     }
 
-    /// Invalidates the stored needs of an object, because the watch is about to get other needs. The stored needs stay
+    /// Invalidates the stored hash of an object's needs, because the watch is about to get other needs. So the hash is
     /// invalid even if the pass is aborted.
     pub(crate) fn doubt_needs(&self, key: &ObjectKey) {
         if let Some(memory) = lock(&self.0).get_mut(key) {
@@ -134,7 +137,8 @@ impl Memories {
         }
     }
 
-    /// Returns a copy of an object's memory, for the explain page. `None` if the object has no memory.
+    /// Returns a copy of an object's memory, for the debug page that explains the object. Returns `None` if there is
+    /// none.
     pub(crate) fn look(&self, key: &ObjectKey) -> Option<Memory> {
         lock(&self.0).get(key).cloned()
     }
@@ -157,7 +161,7 @@ impl Memories {
         tallies.into_iter().map(|(of, tally)| (of.clone(), tally)).collect()
     }
 
-    /// Returns the objects whose last pass applied the plan and made no proof.
+    /// Returns the objects whose last pass applied the plan, and which have no proof but may get one.
     pub(crate) fn unproven(&self) -> Vec<ObjectKey> {
         let is_unproven = |memory: &Memory| {
             memory.proof == ProofState::Open && memory.last.as_ref().is_some_and(|last| &*last.outcome == APPLIED)
@@ -166,7 +170,7 @@ impl Memories {
         memories.iter().filter(|(_, memory)| is_unproven(memory)).map(|(key, _)| key.clone()).collect()
     }
 
-    /// Returns the objects that are proven to be settled, with their digests.
+    /// Returns the objects that have a proof, each with the digest of its proof.
     pub(crate) fn proven(&self) -> Vec<(ObjectKey, Digest)> {
         let proven = |(key, memory): (&ObjectKey, &Memory)| match memory.proof {
             ProofState::Settled(digest) => Some((key.clone(), digest)),

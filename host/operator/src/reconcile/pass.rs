@@ -1,5 +1,5 @@
-//! The driver of a pass: runs all steps in order. Steps that only compute have no client. Steps that send requests have
-//! a client.
+//! Runs all steps of a pass in order. Only the steps that send requests have a client for the API server; the other
+//! steps only compute.
 
 use std::sync::Arc;
 
@@ -35,11 +35,11 @@ use crate::{
     watch::ObjectKey,
 };
 
-/// Runs one pass over an object. An error only causes a retry.
+/// Runs one pass over an object. Turns errors into retries.
 pub(crate) async fn pass(context: &Context, key: &ObjectKey, trace: &PassTrace) -> Ended {
     let Context { runner, access, sync_gate, .. } = context;
     let mut start = Start::of(context, key);
-    // The queue wakes all objects when every list is complete.
+    // The pass need not start soon: the queue wakes all objects when every list is complete.
     let unlisted = access.watch.unlisted(&key.of);
     if unlisted.contains(&key.of) || sync_gate.holds(&key.of, !unlisted.is_empty()) {
         tracing::debug!(object = %key, ?unlisted, "the pass waits for the first lists");
@@ -48,7 +48,7 @@ pub(crate) async fn pass(context: &Context, key: &ObjectKey, trace: &PassTrace) 
     let Some(object) = access.watch.object(key) else { return gone(context, key) };
     let is_loading = runner.catalogue.load().is_some_and(|snapshot| snapshot.is_loading(&object));
     if is_loading && !is_going(&object) {
-        // The swap that installs the policy wakes the object.
+        // The pass need not start soon: the swap that installs the policy wakes the object.
         return Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) };
     }
     let mut memory = context.memories.take(key, object["metadata"]["uid"].as_str().unwrap_or_default());
@@ -67,8 +67,8 @@ async fn serve(
     (start, mut memory): (Start, Memory),
 ) -> Ended {
     let Context { runner, access, .. } = context;
-    // 1. Select (no client): chooses the policies of the object's place, or the pinned policy. A policy that is being
-    //    loaded does not delay a deletion.
+    // 1. Select (no client): chooses the policies for the object's kind and namespace, or the pinned policy. A deletion
+    // does not wait for a policy that the operator still loads.
     let selected = if is_loading { None } else { select(&runner.catalogue, key, &object) };
     let ended = match selected {
         Some(selected) => {
@@ -100,7 +100,7 @@ async fn steps(
         runner.budgets.forget(subject.key);
         return deletion::end(runner, access, rules, subject, memory).instrument(step!("delete")).await;
     }
-    // If an earlier process proved that the object is settled in exactly this state, the pass ends here.
+    // If a proof of an earlier process shows that the object is settled, the pass ends here.
     if let Some(ended) = proof::skip(context, subject, memory).await {
         return Ok(ended);
     }
@@ -116,12 +116,12 @@ async fn steps(
     // 4. Execute (client): handles finalizers and plan gates, applies the children, and prunes.
     let executing = execute(access, &runner.catalogue, rules, subject, &mut prepared, memory);
     let applied: Applied = executing.instrument(step!("execute")).await;
-    // 5. Judge (no client): records which revisions serve the object, and which fail on it.
+    // 5. Judge (no client): records which revisions answer for the object, and which fail on it.
     record(&runner.catalogue, subject, &applied);
     // 6. End (no client): computes when the next pass must run.
     let ended = Ended::at(&applied, rules.resync, Instant::now(), |name| access.watch.follows(name));
-    // 7. Report: composes the status (no client), and writes it (client). Does not report a failure that may be over at
-    //    the retry.
+    // 7. Report: composes the status (no client), and writes it (client). Does not report a first transient failure,
+    // because the retry may succeed.
     let is_quiet = remember(access, subject, &prepared, &applied, memory);
     let mut wrote = applied.wrote;
     if !is_quiet {
@@ -156,7 +156,7 @@ async fn wait_for_budget(context: &Context, subject: &Subject<'_>, start: Start,
             wait
         }
     };
-    // A rollout must not judge the object by a status that is not current.
+    // Mark the status as outdated, so that a rollout does not judge the object by it.
     runner.catalogue.ledger().outdated(key);
     memory.proof = start.before;
     Some(Ended { result: PassResult::OverBudget, next: Next::After(wait) })
@@ -176,7 +176,7 @@ async fn unserved(
     }
     runner.budgets.forget(key);
     if is_going(object) {
-        // If no policy is loaded in time, do the cleanup as for an object whose policy is gone.
+        // Do the cleanup as for an object without a policy. It waits a limited time for the policy to load.
         return deletion::end_unserved(access, rules, key, object, memory).await;
     }
     memories.put(key, memory.clone());

@@ -1,4 +1,4 @@
-//! The reasons why a pass did not finish, and their conditions.
+//! The reasons why a pass did not finish, and the conditions that report them.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ pub(crate) enum PassFailed {
 }
 
 impl PassFailed {
-    /// Returns whether the object stays unchanged until a person acts. A late pass is not lasting, because the next
-    /// pass may finish in time.
+    /// Returns whether the reason probably lasts until a person acts. A late pass does not last, because the next pass
+    /// may finish in time.
     pub(crate) fn is_lasting(&self) -> bool {
         match self {
             Self::NoPolicy | Self::Panicked(_) => true,

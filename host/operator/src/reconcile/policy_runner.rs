@@ -1,4 +1,4 @@
-//! Runs policies for the steps without I/O: selection, rendering, assessment. The runner has no client.
+//! Runs policies for the steps of a pass that do no I/O: selection, rendering, assessment. The runner has no client.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) struct PolicyRunner {
     /// Limits the fuel and the passes of each kind in each namespace.
     pub(crate) budgets: Arc<Budgets>,
     pub(crate) clock: Clock,
-    /// Becomes cancelled when the operator shuts down.
+    /// Is cancelled when the operator shuts down.
     pub(crate) stopping: CancellationToken,
 }
 
@@ -41,12 +41,12 @@ impl PolicyRunner {
         self.renderers.of(kind, |of| self.watch.served(of).is_some())
     }
 
-    /// Returns a renderer for the selected policies, to explain an object. Metrics and traces do not see its calls.
+    /// Returns a renderer for the selected policies, to explain an object. Its calls are not in metrics and traces.
     pub(crate) fn unobserved_renderer(&self, kind: &Kind) -> Result<Arc<Renderer>, SettingsErrors> {
         self.renderers.unobserved(kind, |of| self.watch.served(of).is_some())
     }
 
-    /// Runs a policy or other CPU-bound work. The spans of the work belong to the current step.
+    /// Runs a policy or other CPU-bound work. The trace spans of the work are children of the current step's span.
     pub(crate) async fn compute<T: Send + 'static>(
         &self,
         is_local: bool,

@@ -27,7 +27,7 @@ pub(crate) enum Stopped {
     Refused(CallError),
 }
 
-/// The policies' answer, ready to be executed.
+/// The policies' answer, which the pass can execute now.
 pub(crate) struct Prepared {
     pub(crate) renderer: Arc<Renderer>,
     pub(crate) rendered: Arc<Rendered>,
@@ -38,7 +38,7 @@ pub(crate) struct Prepared {
 
 /// Prepares a plan.
 ///
-/// If the pass must end without executing an answer, returns an error that contains its result and the time of the next
+/// If the pass must end without executing an answer, returns as error the result of the pass and the time of the next
 /// pass.
 pub(crate) async fn prepare(
     runner: &PolicyRunner,
@@ -58,7 +58,7 @@ pub(crate) async fn prepare(
     Ok(prepared)
 }
 
-/// Asks the policies until the API server accepts a plan, or no other policy is left.
+/// Asks the active policies, then each fallback, until the API server accepts a plan or no fallback is left.
 async fn find_plan(
     runner: &PolicyRunner,
     access: &Access,
@@ -66,8 +66,8 @@ async fn find_plan(
     memory: &mut Memory,
 ) -> Result<Prepared, Ended> {
     let waits = |result| Ended { result, next: Next::After(LOOK_AGAIN) };
-    // The answer of the newest policy whose plan the API server refuses. The status reports this refusal if no other
-    // policy accepts the object.
+    // The first answer whose plan the API server refuses: that of the newest policies. The status reports this refusal
+    // if no fallback has a plan that the server accepts.
     let mut refused: Option<Prepared> = None;
     loop {
         let (renderer, rendered) = match ask(runner, subject.key, &subject.object, &mut subject.selected, memory).await

@@ -1,7 +1,7 @@
 //! Makes proofs that objects are settled, and skips the passes over objects whose proof is still valid.
 //! [`crate::proofs`] explains proofs.
 //!
-//! A proof covers everything that a settled pass reads:
+//! A proof covers everything that a pass over a settled object reads:
 //!
 //! | what a pass reads | what the proof contains of it |
 //! |---|---|
@@ -47,14 +47,15 @@ use crate::{
     watch::{Moment, ObjectKey, Seen},
 };
 
-/// The maximum size of the needed objects of a proof, in bytes of their texts. To read more at each pass would take too
-/// much time.
+/// The maximum total size of an object's needed objects, in bytes of JSON. With larger needed objects, there is no
+/// proof, because to read them at each pass would take too much time.
 const MAX_NEEDED: usize = 4 << 20;
 
-/// The state at the start of a pass. The pass makes a proof only if no input has changed since then.
+/// The state at the start of a pass. The pass makes a proof only if no input has changed since its start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Start {
-    /// The state of the watch, and the number of the last swap of policies. `None` if the operator makes no proofs.
+    /// A mark for the state of the watch, and the number of the last swap of policies. `None` if the operator makes no
+    /// proofs.
     caches: Option<(Moment, u64)>,
     /// The state of the object's proof after the pass, if the pass makes no proof.
     pub(crate) unproven: ProofState,
@@ -80,7 +81,7 @@ impl Start {
     }
 }
 
-/// Everything that a settled pass reads, except the program.
+/// Everything that a pass over a settled object reads, except the program.
 #[derive(Debug, Serialize)]
 struct Inputs<'a> {
     facts: &'a Facts,
@@ -93,7 +94,7 @@ struct Inputs<'a> {
 /// The inputs that are already in memory, in the watch and in the catalogue.
 #[derive(Debug, Serialize)]
 struct Facts {
-    /// The revisions of the policies, and whether the object pins them.
+    /// The revisions of the policies, and whether a pin of the object chose them.
     revisions: (Vec<String>, bool),
     /// How the API server serves the object's kind, and the version of its CustomResourceDefinition.
     served: (String, u64),
@@ -130,7 +131,7 @@ enum Observed {
     Known(Digest),
     /// The watch does not know a needed object yet, and will report it.
     Pending,
-    /// The object's state cannot be proven.
+    /// The operator cannot make or check a proof for the object.
     Doubtful,
 }
 
@@ -139,7 +140,7 @@ enum Observed {
 pub(crate) async fn skip(context: &Context, subject: &Subject<'_>, memory: &mut Memory) -> Option<Ended> {
     let proofs = context.proofs.as_deref()?;
     let Proof { needs, digest } = proofs.recorded(subject.key)?;
-    // Follow the needs first: a change after the check must wake the object.
+    // Register the needs with the watch first: a change after the check must wake the object.
     let followed = context.access.watch.set_needs(subject.key, needs.iter().cloned());
     let observed = match followed {
         Ok(true) => observe(context, proofs, subject, needs, None).await,
@@ -180,7 +181,7 @@ pub(crate) async fn make(
     memory: &mut Memory,
 ) {
     let Some(proofs) = context.proofs.as_deref() else { return };
-    // The cheapest condition comes first. If an input has changed, another pass can make the proof.
+    // The cheapest condition comes first. If an input has changed, a later pass can make the proof.
     if !start.is_unchanged(context, subject.key) {
         return;
     }
@@ -194,7 +195,7 @@ pub(crate) async fn make(
         return;
     }
     let needs = context.access.watch.needs_of(subject.key).into();
-    // The pass wrote nothing, so the object is still the one about which it asked the policies.
+    // The pass wrote nothing, so the object still has the version with which the pass asked the policies.
     let policies = Some(prepared.rendered.inputs);
     if let Observed::Known(digest) = observe(context, proofs, subject, needs, policies).await {
         let is_same = start.is_unchanged(context, subject.key);
@@ -202,9 +203,9 @@ pub(crate) async fn make(
     }
 }
 
-/// Returns whether every planned child is among the owner's children, and is stored exactly as planned. A child that
-/// outlives its owner has no owner, so it prevents a proof. A child that the API server stores in another form prevents
-/// a proof, too: a newer API server may store this child as planned.
+/// Returns whether every planned child has the object as its owner, and is stored exactly as planned. A child that
+/// outlives the object has no owner, so it prevents a proof. A child that the API server stores in another form
+/// prevents a proof, too, because a newer API server may store it as planned.
 fn are_exact(context: &Context, subject: &Subject<'_>, plan: &[Value], memory: &Memory) -> bool {
     let children = context.access.watch.children(&subject.uid);
     let there: BTreeSet<Reference> = children.iter().map(Seen::reference).collect();
@@ -214,7 +215,7 @@ fn are_exact(context: &Context, subject: &Subject<'_>, plan: &[Value], memory: &
     })
 }
 
-/// Reads all inputs. `policies` is the key of the answer in the memo; if it is `None`, computes the key.
+/// Reads all inputs. `policies` is the key of the answer in the memo. If it is `None`, this function computes the key.
 async fn observe(
     context: &Context,
     proofs: &Proofs,
@@ -244,7 +245,8 @@ async fn observe(
     context.runner.compute(kind.is_local(), read).await
 }
 
-/// Returns the inputs that are already in memory. Returns `None` if the object's state cannot be proven.
+/// Returns the inputs that are already in memory. Returns `None` if the operator cannot make or check a proof for the
+/// object.
 fn facts(context: &Context, subject: &Subject<'_>) -> Option<Facts> {
     let watch = &context.access.watch;
     let ObjectKey { of, namespace, name } = subject.key;

@@ -2,7 +2,7 @@
 
 use crate::catalogue::{Descent, Without};
 
-/// The policies chosen for an object, with the reason for any fallback.
+/// The policies chosen for an object, with the reason for each fallback.
 #[derive(Debug, Clone)]
 pub(crate) struct Selected {
     pub(crate) descent: Descent,
@@ -10,8 +10,8 @@ pub(crate) struct Selected {
     pub(crate) since: u64,
     /// Whether the object pins its policy.
     pub(crate) chosen: bool,
-    /// The message about a pin that matches no policy for this object; `None` otherwise. The operator does not change
-    /// the children of such an object.
+    /// The message if the object's pin matches no policy for this object; `None` otherwise. The operator does not
+    /// change the children of such an object.
     pub(crate) unknown_pin: Option<String>,
 }
 

@@ -1,7 +1,7 @@
-//! Ends passes during a shutdown. The shutdown lets a pass that writes finish, and aborts a pass that only computes.
+//! Ends passes during a shutdown. A pass that writes may finish, but a pass that waits for a computation is aborted.
 //!
-//! The next process asks the policy again, so the answer of an aborted pass is not needed. A slow policy, or a long
-//! wait for a processor, must not delay the shutdown until the time limit for writes.
+//! A slow policy, or a long wait for a processor, must not delay the shutdown. The answer of an aborted pass is not
+//! needed, because the next process asks the policy again.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 const COMPUTE_GRACE: Duration = Duration::from_millis(500);
 
 tokio::task_local! {
-    /// Becomes cancelled when this task's pass is aborted.
+    /// A token to abort the pass that runs in this task.
     static GIVEN_UP: CancellationToken;
 }
 
@@ -25,8 +25,7 @@ pub(crate) async fn unless_given_up<T>(pass: impl Future<Output = T>) -> Option<
     }
 }
 
-/// Awaits a computation. If the operator shuts down before the computation ends, aborts the pass that waits for the
-/// computation.
+/// Waits for a computation. If the operator shuts down before the computation ends, aborts the pass that waits for it.
 pub(super) async fn computed<T>(stopping: &CancellationToken, computing: impl Future<Output = T>) -> T {
     let ends = async {
         stopping.cancelled().await;
@@ -38,7 +37,7 @@ pub(super) async fn computed<T>(stopping: &CancellationToken, computing: impl Fu
         computed = &mut computing => return computed,
         () = ends => {}
     }
-    // If the caller is not a pass, do not abort it, and return the result.
+    // If the caller is not a pass, do not abort it, but wait for the result.
     let is_pass = GIVEN_UP.try_with(CancellationToken::cancel).is_ok();
     if is_pass { std::future::pending().await } else { computing.await }
 }

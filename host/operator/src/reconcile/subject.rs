@@ -14,8 +14,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) selected: Selected,
     pub(crate) object: Arc<Value>,
     pub(crate) uid: String,
-    /// The generation that the pass handles. The answers to the operator's own writes may have a newer generation, for
-    /// which no plan exists yet.
+    /// The object's generation at the start of the pass, for which the pass makes the plan. After the pass has patched
+    /// the object, `object` may have a newer generation.
     pub(crate) generation: i64,
 }
 

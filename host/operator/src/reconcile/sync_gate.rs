@@ -1,5 +1,6 @@
-//! The sync gate: passes wait for the first lists of the children's types, because an unlisted child looks like a
-//! missing child. The wait is limited, so that a type that cannot be listed does not block all objects of a kind.
+//! The sync gate makes passes wait until the watch has listed the types of children, because an unlisted child looks
+//! like a missing child. The wait is limited, so that a type that cannot be listed does not block all objects of a
+//! kind.
 
 use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 
@@ -8,15 +9,16 @@ use tokio::time::Instant;
 
 use crate::locking::lock;
 
-/// The maximum wait for the passes of a kind. This time is shorter than the maximum cleanup time of an object.
+/// The maximum wait for the passes of a kind. It is shorter than the maximum time for the cleanup of a deleted object.
 const LONGEST_WAIT: Duration = Duration::from_mins(2);
 
-/// The start of the wait, by kind.
+/// The time at which the passes of each kind began to wait.
 #[derive(Debug, Default)]
 pub(crate) struct SyncGate(Mutex<BTreeMap<ResourceType, Instant>>);
 
 impl SyncGate {
-    /// Returns whether passes of a kind must wait. `is_missing` is true if a type is not listed yet.
+    /// Returns whether passes of a kind must wait. `is_missing` is true if the watch has not listed all types of the
+    /// kind yet.
     pub(crate) fn holds(&self, of: &ResourceType, is_missing: bool) -> bool {
         let mut since = lock(&self.0);
         if !is_missing {

@@ -45,7 +45,7 @@ pub struct CaseFailure {
 }
 
 impl CaseVerdict {
-    /// Returns the verdict of a pass.
+    /// Returns the verdict for the answer of a pass.
     pub fn of(rendered: &Rendered) -> Self {
         match &rendered.verdict {
             Verdict::Planned(planned) => Self::Planned(Box::new((**planned).clone())),
@@ -54,13 +54,13 @@ impl CaseVerdict {
         }
     }
 
-    /// Returns the verdict of a policy that failed.
+    /// Returns the verdict for a failure of a policy.
     pub fn failed(failure: &PolicyFailure) -> Self {
         let (policy, category) = (failure.policy.clone(), failure.failure.category().to_owned());
         Self::Failed(CaseFailure { policy, category, message: failure.to_string() })
     }
 
-    /// Returns the verdict in one or two words.
+    /// Returns a short text for the verdict, such as `failed: Trap`.
     pub fn word(&self) -> String {
         match self {
             Self::Planned(planned) => format!("plan of {}", children(planned.manifests.len())),

@@ -38,11 +38,12 @@ pub struct Case {
     pub inputs: PassInputs,
     /// The answer of the pass.
     pub answer: CaseAnswer,
-    /// The outcome and the live children on which `assess` failed; `None` if the case is about a pass. With `Some`,
-    /// `answer` is the failure of `assess`, with its fuel.
+    /// The outcome and the live children for which a policy's function `assess` failed. The field `answer` then has
+    /// this failure and its fuel. `None` if the case records the answer of a pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assessed: Option<ObservedChildren>,
-    /// The revisions that did not answer, the newest first. If there is one, a fallback gave the answer.
+    /// The newer revisions that failed on the object or refused it, the newest first. If there are any, a fallback gave
+    /// the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed_over: Vec<PassedOver>,
     /// The masked values; `None` if the case contains no secret value.
@@ -62,11 +63,11 @@ pub enum Why {
     Refusal,
     /// A fallback answered.
     Fallback,
-    /// The plan of the object is new, or differs from the plan before.
+    /// The object had no plan before, or had another plan.
     Change,
-    /// None of the other reasons. The operator keeps only some of these decisions.
+    /// None of the other reasons applies. The operator keeps only some of these decisions.
     Routine,
-    /// A user recorded the live object.
+    /// A user ran a command to record the decision about the object.
     Requested,
 }
 
@@ -86,7 +87,7 @@ pub struct Versions {
 pub struct PolicySource {
     /// The digest of the component or of the script.
     pub digest: Digest,
-    /// The origin of the code, as a text for people.
+    /// A text for people that says where the code comes from.
     pub from: String,
     /// The PolicyRevision of the policy; `None` for a policy that the operator had at its start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,22 +100,22 @@ pub struct PolicySource {
     pub script_engine: Option<Digest>,
     /// The form of the code.
     pub form: CodeForm,
-    /// The code itself, in base64. Only cases that were recorded with `--with-policy` have it.
+    /// The code itself, in base64. A case has the code only if it was recorded with `--with-policy`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<ByteString>,
 }
 
-/// The outcome of a pass and the live children, as a policy sees them to compute the status.
+/// The outcome of a pass and the live children, as a policy gets them to compute the status.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObservedChildren {
     /// The outcome of the pass.
     pub outcome: Outcome,
-    /// The children by their identity; null for a child that does not exist.
+    /// The live object of each child; `None` for a child that does not exist.
     pub children: Vec<(Reference, Option<Value>)>,
 }
 
-/// A revision that did not answer.
+/// A revision whose failure or refusal led to a fallback.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PassedOver {
@@ -136,8 +137,7 @@ pub struct Masked {
     pub effect: MaskEffect,
 }
 
-/// The effect of masks on an answer. The answer in a case always belongs to the masked inputs, except for
-/// `Unknown`.
+/// The effect of masks on an answer. Except for `Unknown`, the case contains the answer to the masked inputs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MaskEffect {
@@ -155,7 +155,7 @@ pub enum MaskEffect {
         /// The difference.
         what: String,
     },
-    /// The program did not have the policies, so the answer belongs to the inputs without masks.
+    /// The masking program did not have the policies, so the case contains the answer to the inputs before masking.
     Unknown,
 }
 
@@ -171,7 +171,7 @@ pub enum CaseError {
 }
 
 impl ObservedChildren {
-    /// Records the outcome and the children.
+    /// Stores the outcome and the children, with parsed JSON.
     pub fn new(outcome: Outcome, children: &[Child]) -> Self {
         let parsed = |text: &String| serde_json::from_str(text).unwrap_or_default();
         let child = |Child { identity, live }: &Child| (identity.clone(), live.as_ref().map(parsed));

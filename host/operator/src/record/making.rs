@@ -23,12 +23,12 @@ pub(crate) struct RecordedPass<'a> {
     pub(crate) rendered: &'a Rendered,
     /// The policies that answered.
     pub(crate) kind: &'a Kind,
-    /// The revisions that did not answer.
+    /// The newer revisions that failed on the object or refused it.
     pub(crate) without: &'a [Without],
     pub(crate) is_cluster_scoped: &'a dyn Fn(&ResourceType) -> bool,
 }
 
-/// A failed call of `assess` for live children.
+/// A failed call of a policy's function `assess`.
 pub(crate) struct FailedAssessment<'a> {
     pub(crate) outcome: Outcome,
     pub(crate) children: &'a [Child],
@@ -37,7 +37,7 @@ pub(crate) struct FailedAssessment<'a> {
 }
 
 impl RecordedPass<'_> {
-    /// Returns the case. The case still contains secret values: [`Case::masked`] masks them.
+    /// Returns the case for the answer of the pass. The case still contains secret values: [`Case::masked`] masks them.
     pub(crate) fn case(&self) -> Case {
         let Self { at, why, renderer, rendered, kind, without, is_cluster_scoped } = self;
         let passed_over = without

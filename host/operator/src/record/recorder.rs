@@ -1,10 +1,10 @@
 //! The flight recorder: keeps cases in bounded memory while the operator runs.
 //!
 //! The recorder keeps every failure, refusal, fallback and change of a plan, and some of the routine decisions. If the
-//! memory is full, the oldest routine decisions go first. A case stays for at most one day.
+//! memory is full, the recorder drops the oldest routine decisions first. It keeps a case for at most one day.
 //!
 //! No pass waits for the recorder. If many decisions come at once, for example after a swap of policies, the recorder
-//! first leaves out changes and routine decisions.
+//! leaves out changes of plans and routine decisions before all others.
 
 #[cfg(test)]
 mod tests;
@@ -33,23 +33,23 @@ use crate::{clock::Clock, locking::lock};
 
 /// The time for which the recorder keeps a case.
 const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
-/// The maximum number of cases of one object. So an object that changes all the time does not evict the cases of other
-/// objects.
+/// The maximum number of cases about one object, so that an object that changes all the time does not evict the cases
+/// about other objects.
 const OF_ONE_OBJECT: usize = 32;
 /// The memory that an entry takes in addition to its text, in bytes.
 const ENTRY: usize = 400;
 /// The maximum size of one case as JSON, in bytes.
 pub(super) const LARGEST: usize = 2 << 20;
-/// Of this many routine decisions, the recorder keeps one on average.
+/// On average, the recorder keeps one in this number of routine decisions.
 const ONE_OF: u64 = 16;
 
 /// The maximum number of cases that wait for the thread that writes them.
 const WAITING: usize = 32;
 /// The memory that the id of a dropped case takes, in bytes.
 const DROPPED_ID: usize = 96;
-/// The ids of dropped cases take at most the recorder's memory divided by this number.
+/// The divisor for the share of the recorder's memory that the ids of dropped cases may take.
 const SHARE_OF_IDS: usize = 16;
-/// The minimum interval at which the recorder searches for old cases.
+/// The minimum interval at which the recorder checks for cases that are a day old.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Keeps cases in bounded memory.
@@ -62,7 +62,7 @@ pub(crate) struct Recorder {
     added: Notify,
 }
 
-/// The permission to write one case. A case waits or is being written until this value is dropped.
+/// The permission to write one case. The case counts as waiting until this value is dropped.
 pub(crate) struct Place(Arc<Recorder>);
 
 impl Drop for Place {
@@ -77,7 +77,8 @@ struct Kept {
     entries: VecDeque<Entry>,
     routine: VecDeque<Entry>,
     ids: BTreeSet<DecisionId>,
-    /// Decisions whose cases did not fit. The recorder does not write these cases again.
+    /// The ids of decisions whose cases did not fit into the memory, so that the recorder does not write these cases
+    /// again.
     dropped_ids: BTreeSet<DecisionId>,
     /// The decisions in `dropped_ids`, the oldest first.
     dropped_at: VecDeque<(Timestamp, DecisionId)>,
@@ -92,7 +93,7 @@ struct Entry {
     text: Box<[u8]>,
 }
 
-/// A case in the list of the recorder.
+/// A case in the list that the recorder returns.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Listed {
@@ -103,7 +104,7 @@ pub(crate) struct Listed {
     answer: String,
 }
 
-/// The size of the recorder.
+/// The number and the size of the cases in the recorder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct RecorderSize {
     pub(crate) cases: usize,
@@ -125,7 +126,7 @@ impl Recorder {
         Self { capacity, kept: Mutex::default(), waiting: AtomicUsize::new(0), added: Notify::new() }
     }
 
-    /// Returns whether the recorder keeps this decision.
+    /// Returns whether the recorder would keep this decision and does not have it yet.
     pub(crate) fn wants(&self, decision: DecisionId, why: Why) -> bool {
         if self.capacity == 0 || (why == Why::Routine && !decision.number().is_multiple_of(ONE_OF)) {
             return false;
@@ -149,7 +150,7 @@ impl Recorder {
         None
     }
 
-    /// Keeps a case, and drops the cases that are too old or do not fit any more.
+    /// Keeps a case. Drops cases that are too old, and the oldest cases if the memory is full.
     pub(crate) fn keep(&self, case: &Case, now: Timestamp) {
         let written = serde_json::to_vec(case).ok().filter(|text| text.len() <= LARGEST.min(self.capacity));
         let text = written.and_then(|text| packed(&text).ok()).filter(|text| text.len() + ENTRY <= self.capacity);
@@ -181,7 +182,7 @@ impl Recorder {
         self.added.notify_one();
     }
 
-    /// Drops each case when it is a day old. Never returns.
+    /// Drops each case when it is a day old, without end.
     pub(crate) async fn drop_old(&self, clock: Clock) {
         loop {
             let oldest = lock(&self.kept).oldest();
@@ -231,7 +232,7 @@ impl Recorder {
         serde_json::from_slice(&written).ok()
     }
 
-    /// Returns the size of the recorder.
+    /// Returns the number and the size of the kept cases, and the number of dropped cases.
     pub(crate) fn size(&self, now: Timestamp) -> RecorderSize {
         let mut kept = lock(&self.kept);
         kept.expire(now);
@@ -262,7 +263,7 @@ impl Kept {
         }
     }
 
-    /// Drops the oldest routine decision, or else the oldest case, and returns the dropped case.
+    /// Drops the oldest routine decision, or the oldest case if there is no routine decision. Returns the dropped case.
     fn drop_oldest(&mut self) -> Option<Listed> {
         let oldest = self.routine.pop_front().or_else(|| self.entries.pop_front())?;
         let listed = oldest.listed.clone();
@@ -271,7 +272,7 @@ impl Kept {
         Some(listed)
     }
 
-    /// Remembers that a case did not fit. Forgets the oldest such cases if there are too many.
+    /// Remembers the id of a decision whose case did not fit. Forgets the oldest of these ids if there are too many.
     fn remember(&mut self, decision: DecisionId, now: Timestamp, capacity: usize) {
         if self.dropped_ids.insert(decision) {
             self.dropped_at.push_back((now, decision));
@@ -289,7 +290,7 @@ impl Kept {
         }
     }
 
-    /// Returns the time of the oldest case or of the oldest decision in `dropped_at`, whichever is older.
+    /// Returns the time of the oldest case or of the oldest decision in `dropped_at`, whichever is earlier.
     fn oldest(&self) -> Option<Timestamp> {
         let cases = [self.entries.front(), self.routine.front()].into_iter().flatten().map(|entry| entry.at);
         cases.chain(self.dropped_at.front().map(|(at, _)| *at)).min()

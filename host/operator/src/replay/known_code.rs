@@ -48,12 +48,12 @@ pub enum ReplayError {
         /// The error.
         source: Arc<LoadError>,
     },
-    /// The code in the case is not the code of the recorded policy.
+    /// The case contains the code of another policy than the recorded one.
     #[error("the code in the case is {found}, but the case needs {policy}")]
     OtherCode {
         /// The recorded policy.
         policy: Box<PolicyId>,
-        /// The policy that the code contains.
+        /// The policy whose code the case contains.
         found: Box<PolicyId>,
     },
     /// The candidate does not accept the recorded settings.
@@ -66,7 +66,7 @@ pub enum ReplayError {
 
 type LoadResult = Result<Arc<Policy>, Arc<LoadError>>;
 
-/// The code that this program has, and the policies that it has already loaded.
+/// The code of policies that this program has, and the policies that it has loaded from this code.
 pub struct KnownCode<'a> {
     loader: &'a Loader,
     candidates: BTreeMap<Digest, Candidate>,
@@ -112,7 +112,7 @@ impl<'a> KnownCode<'a> {
             (None, Some(known)) => {
                 let mut candidate = known.clone();
                 candidate.inner.file = file(&candidate.inner.file);
-                // The settings come from the case, so drop those of the policy file.
+                // Remove the settings from the policy file, because the settings come from the case.
                 candidate.inner.file.settings = serde_json::Value::Null;
                 candidate
             }

@@ -1,5 +1,5 @@
-//! Masks the secret values of a case. Repeats the pass with the masked inputs, so that the answer and the id in the
-//! case belong to the inputs in the case.
+//! Masks the secret values of a case. Then repeats the decision with the masked inputs, so that the case contains the
+//! answer and the id for its masked inputs.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -26,8 +26,8 @@ use crate::{
 
 /// The maximum number of paths of masked values in a case.
 const NAMED: usize = 50;
-/// The annotations with hashes of whole manifests. With such a hash and the rest of the manifest, a reader could test
-/// guesses of a secret value.
+/// The annotations with hashes of whole manifests or pod templates. With such a hash and the rest of the manifest, a
+/// reader could test guesses of a secret value.
 const HASHES: [&str; 3] = [APPLIED_DIGEST, HASH_STANDS_FOR, POD_SPEC_HASH];
 
 /// Masks secret values, and remembers their paths.
@@ -36,13 +36,14 @@ struct Masker {
     paths: BTreeSet<String>,
 }
 
-/// Finds a policy that this program has.
+/// A function that returns a recorded policy, if this program has it.
 type Find<'a> = &'a dyn Fn(&LayerInputs) -> Option<Arc<Policy>>;
 
 /// Masks the secret values of a case: the values of fields and variables with secret names, and these values wherever
-/// they appear. `find` returns a policy if this program has it. If the program has all policies of the case, it runs
-/// them with the masked inputs, and their answer replaces the recorded answer. The id of the case becomes the id of the
-/// masked inputs, so that a reader cannot use the id to test guesses of a masked value.
+/// they appear. The function `find` returns a policy if this program has it. If the program has all policies of the
+/// case, it runs them with the masked inputs, and the case gets their answer instead of the recorded answer. The case
+/// also gets the id of the decision about the masked inputs, so that a reader cannot use the id to test guesses of a
+/// masked value.
 #[must_use]
 pub fn masked(mut case: Case, find: Find<'_>) -> Case {
     let mut masker = Masker::new(&case, &case.answer.verdict);
@@ -88,13 +89,14 @@ fn again(case: &Case, find: Find<'_>, masker: &mut Masker) -> Option<(CaseAnswer
         None => repeated.rendered.decision(),
         Some(assessed) => repeated.rendered.assessment(&assessed.outcome, &assessed.children()),
     };
-    // First mask the verdict as a replay does. Then also mask the secret values that only the original inputs contain.
+    // First mask the values that are secret in the masked case, as a replay does. Then also mask the values that are
+    // secret only in the original inputs.
     let CaseAnswer { verdict, fuel, .. } = answer_of(case, &repeated);
     let verdict = masker.verdict(masked_as(verdict, case), case);
     Some((CaseAnswer::new(verdict, fuel), decision))
 }
 
-/// Masks a verdict in the same way as its case.
+/// Masks the secret values of a case in a verdict.
 pub(super) fn masked_as(verdict: CaseVerdict, case: &Case) -> CaseVerdict {
     Masker::new(case, &verdict).verdict(verdict, case)
 }
@@ -104,8 +106,8 @@ fn effect_of(case: &Case, before: &CaseAnswer, now: &CaseAnswer) -> MaskEffect {
     let sides = [side(before, policies()), side(now, policies())];
     let around = Around { live: &|_| None, exists: &|_| None, settings: Vec::new() };
     let difference = difference_of(&case.inputs.object, &sides, [None, None], &around);
-    // Compare fields and not whole verdicts: the hashes of masked manifests always differ, and the comparison of fields
-    // ignores hashes.
+    // Do not compare whole verdicts, because the hashes of masked manifests always differ. The comparison of fields
+    // ignores these hashes.
     let differs = said(&before.verdict) != said(&now.verdict)
         || difference.children.iter().any(|child| match &child.change {
             Change::Changed(fields) => !fields.is_empty(),
@@ -124,7 +126,7 @@ fn effect_of(case: &Case, before: &CaseAnswer, now: &CaseAnswer) -> MaskEffect {
     }
 }
 
-/// Masks the hashes in the objects of a masked case.
+/// Masks the hashes of manifests in the needed objects and the live children of a case.
 fn without_hashes(inputs: &mut PassInputs, assessed: Option<&mut ObservedChildren>) {
     for need in inputs.layers.iter_mut().flat_map(|layer| &mut layer.needs) {
         if let RecordedAnswer::Objects(objects) = &mut need.answer {
@@ -135,7 +137,7 @@ fn without_hashes(inputs: &mut PassInputs, assessed: Option<&mut ObservedChildre
     children.filter_map(|(_, live)| live.as_mut()).for_each(mask_hashes);
 }
 
-/// Masks the hashes in an answer for the original inputs.
+/// Masks the hashes of manifests in an answer to the original inputs.
 fn without_hashes_of(CaseAnswer { verdict, fuel, .. }: CaseAnswer) -> CaseAnswer {
     let verdict = match verdict {
         CaseVerdict::Planned(mut planned) => {
@@ -212,7 +214,7 @@ impl Masker {
         }
     }
 
-    /// Masks a verdict of the policies of this case.
+    /// Masks the secret values in a verdict. If the masked verdict is not readable, returns a failure instead.
     fn verdict(&mut self, mut verdict: CaseVerdict, case: &Case) -> CaseVerdict {
         if let CaseVerdict::Failed(failure) = &mut verdict {
             failure.message = self.text(&failure.message, "answer");
@@ -227,7 +229,7 @@ impl Masker {
         policy.map_or(verdict, failed)
     }
 
-    /// Masks a text, such as a message of a policy, which can quote its input.
+    /// Masks the secret values in a text, such as a policy's message that quotes its input.
     fn text(&mut self, text: &str, path: &str) -> String {
         let shown = self.masks.text(text);
         if shown != text {
@@ -236,7 +238,7 @@ impl Masker {
         shown
     }
 
-    /// Masks the texts in a typed value. Returns whether the masked value still has the type.
+    /// Masks the secret values inside a typed value. Returns `false` if the masked value does not fit the type.
     fn typed<T: Serialize + DeserializeOwned>(&mut self, value: &mut T, path: &str) -> bool {
         let Ok(mut masked) = serde_json::to_value(&*value) else { return false };
         self.value(&mut masked, path);

@@ -45,24 +45,24 @@ pub struct Replayed {
     pub answer: CaseAnswer,
     /// Whether the answer and its fuel are the same as in the case.
     pub is_same: bool,
-    /// The difference between the recorded answer and the answer that the operator would use now.
+    /// The difference between the recorded answer and the answer that the operator would use after the repeated pass.
     pub difference: Difference,
-    /// The objects that the policies need now and that the case lacks. If this set is not empty, the result has no
-    /// meaning.
+    /// The objects that the policies need now, but that the case does not contain. If there are any, the answer may be
+    /// wrong.
     pub unknown: BTreeSet<Target>,
 }
 
 type Layers = Vec<(Arc<Policy>, Arc<Effective>)>;
 
 impl<'a> Replayer<'a> {
-    /// Creates a replayer. With a candidate, the candidate replaces the recorded policy of the same name. If no
-    /// recorded policy has this name, a candidate that is an overlay becomes the highest layer, and any other candidate
-    /// replaces the lowest policy.
+    /// Creates a replayer. A candidate replaces the recorded policy of the same name. If no recorded policy has this
+    /// name, a candidate that is an overlay becomes the highest layer, and any other candidate replaces the lowest
+    /// layer.
     pub fn new(code: KnownCode<'a>, candidate: Option<Proposed>) -> Self {
         Self { code, candidate }
     }
 
-    /// Repeats the pass of a case. Returns `None` if the candidate does not concern the object.
+    /// Repeats the pass of a case. Returns `None` if the candidate does not claim the object's kind.
     pub fn replay(&self, case: &Case) -> Result<Option<Replayed>, ReplayError> {
         if let Some(why) = &case.incomplete {
             return Err(ReplayError::Incomplete(why.clone()));
@@ -106,7 +106,8 @@ impl<'a> Replayer<'a> {
         layers.collect()
     }
 
-    /// Returns the layers with the candidate. Returns `None` if the candidate does not claim the object.
+    /// Returns the recorded layers, with the candidate in its place. Returns `None` if the candidate does not claim the
+    /// object's kind.
     fn with(&self, candidate: &Proposed, case: &Case) -> Result<Option<Layers>, ReplayError> {
         let Proposed { policy, file } = candidate;
         if policy.claim(&ResourceType::of_object(&case.inputs.object)).is_none() {
@@ -131,7 +132,7 @@ impl<'a> Replayer<'a> {
         Ok(Some(layers))
     }
 
-    /// Returns whether the operator would ask the candidate's predecessor after this verdict.
+    /// Returns whether this verdict of the candidate would make the operator ask the predecessor.
     fn falls_back(&self, verdict: &CaseVerdict) -> bool {
         let Some(Proposed { file, .. }) = &self.candidate else { return false };
         match verdict {
@@ -142,8 +143,8 @@ impl<'a> Replayer<'a> {
     }
 }
 
-/// Binds the candidate to the recorded settings. The settings in the candidate's own `policy.yaml` replace the recorded
-/// settings of the policy's package.
+/// Binds the candidate to the recorded settings. The settings in the candidate's `policy.yaml` replace those in the
+/// `policy.yaml` of the recorded policy's package.
 fn bound(
     policy: &Policy,
     file: &PolicyFile,
@@ -159,7 +160,7 @@ fn bound(
     Ok(policy.settings(&layers)?)
 }
 
-/// Returns the answer of the newest recorded policies, if a fallback answered.
+/// Returns the recorded failure or refusal of the newest policies, if a fallback answered instead.
 fn newest_of(case: &Case) -> Option<Said> {
     let newest = case.passed_over.first()?;
     Some(match newest.how.strip_prefix(REFUSES) {

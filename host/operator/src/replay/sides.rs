@@ -1,4 +1,4 @@
-//! Recorded answers in the form of `policy plan`.
+//! Converts recorded answers for the comparison of plans ([`crate::plan`]).
 
 use kaos_policy::{policy::PolicyId, render::Refused};
 
@@ -7,7 +7,7 @@ use crate::{
     record::{CaseAnswer, CaseVerdict},
 };
 
-/// Returns a verdict in the form of `policy plan`.
+/// Converts a recorded verdict for the comparison.
 pub(super) fn said(verdict: &CaseVerdict) -> Said {
     match verdict {
         CaseVerdict::Planned(_) => Said::Planned,
@@ -19,7 +19,7 @@ pub(super) fn said(verdict: &CaseVerdict) -> Said {
     }
 }
 
-/// Returns an answer as one side of a comparison. `policies` are the policy and its overlays.
+/// Converts a recorded answer into one side of a comparison. `policies` names the policy, then its overlays.
 pub(super) fn side<'a>(
     answer: &'a CaseAnswer,
     policies: impl IntoIterator<Item = &'a PolicyId>,

@@ -104,7 +104,7 @@ pub(crate) fn color(subject: &Subject) -> Value {
     }
 }
 
-/// Returns the plan with one ConfigMap.
+/// Returns a plan with one ConfigMap, which contains `data`.
 pub(crate) fn plan(object: &Value, data: &Value, env: Vec<EnvVar>) -> Plan {
     let manifest = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": object["metadata"]["name"]}, "data": data,

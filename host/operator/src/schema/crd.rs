@@ -1,4 +1,4 @@
-//! The parts of a CRD that offline admission needs.
+//! Reads the parts of a CRD that offline admission needs.
 
 use jsonschema::Validator;
 use kaos_policy::objections::objections;

@@ -9,7 +9,7 @@ pub(super) fn of_kind(structural: &Value) -> Value {
     schema
 }
 
-/// Returns the schema of metadata, for the fields that users write.
+/// Returns a schema for those fields of `metadata` that users write.
 pub(super) fn metadata() -> Value {
     let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
     json!({
@@ -43,7 +43,8 @@ fn translate(schema: &Value) -> Value {
         };
         result.insert(keyword.clone(), translated);
     }
-    // In OpenAPI 3.0, these two fields are flags that change the meaning of the limit in the same schema.
+    // In OpenAPI 3.0, `exclusiveMinimum` and `exclusiveMaximum` are flags beside the limit; in JSON Schema, they are
+    // the limit.
     for (flag, limit, exclusive) in
         [("exclusiveMinimum", "minimum", "exclusiveMinimum"), ("exclusiveMaximum", "maximum", "exclusiveMaximum")]
     {

@@ -1,7 +1,7 @@
-//! Checks an object offline against the schema of its CRD, as an API server does.
+//! Checks an object offline against the schema of its CRD, in the way of an API server.
 //!
-//! Admission drops and reports unknown fields, sets defaults, drops nulls without a meaning, and validates the other
-//! fields. This module does not evaluate CEL rules, because the policies refuse the same objects.
+//! This admission drops and reports unknown fields, sets defaults, drops nulls without a meaning, and validates the
+//! other fields. It does not evaluate the CEL rules of a CRD, because the policies refuse the same objects.
 
 mod crd;
 mod finding;
@@ -53,12 +53,12 @@ impl KnownCrds {
         self.by_type.insert((crd.group.clone(), crd.kind.clone()), crd);
     }
 
-    /// Returns the scopes of the types.
+    /// Returns which types are namespaced, and which are cluster-scoped.
     pub fn scopes(&self) -> &Scopes {
         &self.scopes
     }
 
-    /// Adds the scopes of types that have no CRD here.
+    /// Adds the scopes of types whose CRD is not known.
     pub fn add_scopes(&mut self, scopes: &Scopes) {
         self.scopes.add(scopes);
     }
@@ -287,7 +287,7 @@ mod tests {
         assert!(embedded_status_of(&ResourceType::new("example.org/v1", "Kite")).is_none());
     }
 
-    /// Returns any embedded kind, because the host must not contain names of kinds.
+    /// Returns an arbitrary embedded kind: the code of the host must not name kinds.
     fn kaos_kind() -> String {
         embedded().next().unwrap()["spec"]["names"]["kind"].as_str().unwrap().to_owned()
     }

@@ -38,6 +38,6 @@ pub(crate) fn path<'a>(segments: impl IntoIterator<Item = Segment<'a>>) -> Strin
 pub(crate) enum Segment<'a> {
     Key(&'a str),
     Index(usize),
-    /// An item of a list, with the name of the item.
+    /// An item of a list, by its name.
     Named(&'a str),
 }

@@ -113,7 +113,7 @@ fn may_be_null(schema: &Value, name: &str) -> bool {
     schema["properties"].get(name).or(others).is_none_or(|known| known["nullable"] == true)
 }
 
-/// Returns a finding for each item of a keyed list whose key an earlier item already has.
+/// Returns a finding for each item in a list with unique keys, if an earlier item has the same key.
 pub(super) fn repeated_keys(schema: &Value, object: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
     repeated_at(schema, object, &mut Vec::new(), &mut findings);

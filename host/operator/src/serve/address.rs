@@ -54,8 +54,8 @@ impl fmt::Display for BindAddress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalAddress(BindAddress);
 
-/// The error for an address that is invalid or not on loopback. On any other address, callers on other machines would
-/// see the content of objects.
+/// The error for an address that is invalid or not on loopback. If the server listened on another address, callers on
+/// other machines would see the content of objects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a loopback address, but these pages show the content of objects: use 127.0.0.1:PORT and kubectl \

@@ -1,5 +1,5 @@
-//! Handles the connections of callers, with limits for their time and their number. So idle callers cost little, and do
-//! not block other callers.
+//! Handles the connections of callers, with limits for the duration and the number of connections. So idle callers cost
+//! little, and do not block other callers.
 
 use std::{
     pin::{Pin, pin},
@@ -28,11 +28,12 @@ use super::replaced::{Open, RequestProgress, replaced};
 /// The limits for callers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// The time that a caller has to send a request, counted from the connection or from the previous answer.
+    /// The time that a caller has to send a request, counted from the start of the connection or from the previous
+    /// answer.
     pub(super) asking: Duration,
-    /// The maximum age of a connection. The server still answers a request in progress.
+    /// The maximum age of a connection. After this time, the server still answers a request in progress.
     pub(super) lifetime: Duration,
-    /// The time limit for the last answer of a connection, also during a shutdown.
+    /// The time that the last answer on a connection may take after the end of its lifetime, or during a shutdown.
     pub(super) ending: Duration,
     /// The maximum number of connections. Above the maximum, a new connection replaces an existing connection, see
     /// [`super::replaced`].
@@ -59,7 +60,7 @@ pub(super) async fn answer(listener: TcpListener, routes: Router, bounds: Bounds
     let mut oldest_first: Vec<Open> = Vec::new();
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
         let Ok((stream, address)) = accepted else {
-            // Usually no file descriptor is free, so an immediate retry would fail too.
+            // The usual reason is that no file descriptor is free, so an immediate retry would fail too.
             sleep(PAUSE).await;
             continue;
         };
@@ -68,8 +69,7 @@ pub(super) async fn answer(listener: TcpListener, routes: Router, bounds: Bounds
         if oldest_first.len() >= bounds.most {
             match replaced(&oldest_first) {
                 Some(at) => oldest_first.remove(at).task.abort(),
-                // No open connection is idle, so none can make room. Drop the new connection; the caller may try
-                // again.
+                // Drop the new connection, because no open connection is idle. The caller may try again.
                 None => continue,
             }
         }

@@ -1,7 +1,7 @@
-//! The operator's HTTP server. The server answers requests for liveness, readiness and metrics. For callers on the same
-//! machine, the server also explains each object.
+//! The operator's HTTP server. It answers requests for liveness, readiness and metrics. For callers on the same
+//! machine, it also has debug pages, which explain objects and show recorded decisions.
 //!
-//! Readiness and explanations come from the operator through [`Report`].
+//! The operator provides readiness and the debug pages through [`Report`].
 
 mod address;
 mod connections;
@@ -32,14 +32,14 @@ pub struct ServeError {
     source: io::Error,
 }
 
-/// A group of pages. For each group, a flag sets the address at which the server answers.
+/// A group of pages. Each group has a flag for the address at which the server answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
     /// The metrics.
     Metrics,
     /// Liveness and readiness.
     Health,
-    /// The explanation of an object.
+    /// The explanations of objects, and the recorded decisions.
     Debug,
 }
 
@@ -61,8 +61,8 @@ impl Pages {
     }
 }
 
-/// Answers requests with `routes` until `stop` is cancelled. The limits for callers are those of the operator's pages,
-/// but a connection may last for ever, because a browser follows a page over one connection.
+/// Answers requests with `routes` until `stop` is cancelled. The limits for callers are the same as for the operator's
+/// pages, but a connection has no maximum age, because a browser receives updates of a page over one connection.
 #[cfg(feature = "console")]
 pub(crate) async fn answer_for_long(listener: TcpListener, routes: Router, stop: CancellationToken) {
     connections::answer(listener, routes, Bounds { lifetime: std::time::Duration::MAX, ..Bounds::default() }, stop)
@@ -82,9 +82,9 @@ struct Listening {
 impl Listeners {
     /// Listens on all addresses. Several groups of pages may share an address.
     ///
-    /// The explanations are only for callers on this machine. So the server serves the explanations only on a
-    /// loopback address. A check of the caller's address would not be enough, because sidecars forward remote requests
-    /// from a local address.
+    /// The debug pages are only for callers on this machine, so the server serves them only on a loopback address. A
+    /// check of the caller's address would not be enough, because sidecars forward remote requests from a local
+    /// address.
     pub async fn bind(metrics: BindAddress, health: BindAddress, debug: LocalAddress) -> Result<Self, ServeError> {
         let mut open: BTreeMap<BindAddress, Listening> = BTreeMap::new();
         for (pages, address) in [(Pages::Metrics, metrics), (Pages::Health, health), (Pages::Debug, debug.into())] {
@@ -95,7 +95,7 @@ impl Listeners {
             match address.bind().await {
                 Ok(Some(listener)) => drop(open.insert(address, Listening { listener, pages: vec![pages] })),
                 Ok(None) => {}
-                // Only log the error: the user did not choose this address, and the operator works without these pages.
+                // Only log the error, because the address is the default, and the operator works without these pages.
                 Err(error) if pages == Pages::Debug && debug == LocalAddress::default() => {
                     let flag = pages.flag();
                     tracing::warn!(%address, %error, "cannot serve /debug/objects: choose another --{flag}, or 0");

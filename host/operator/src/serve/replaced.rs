@@ -1,9 +1,9 @@
-//! If the server has the maximum number of connections, chooses the connection that a new connection replaces.
+//! Chooses the connection that a new connection replaces, if the server has the maximum number of connections.
 //!
 //! A flood of connections from one caller must not close the connection of a probe. So the caller with the most
-//! connections loses one connection. Among the connections of this caller, the server first closes connections that
-//! never had a request, the oldest first. If each of them had a request, the server closes a connection that is idle
-//! after an answer. The server never closes a connection while it answers a request on it.
+//! connections loses one connection. Among the connections of this caller, the server closes the oldest connection that
+//! never had a request. If each of them had a request, the server closes the oldest connection that is idle after an
+//! answer. The server never closes a connection while it answers a request on it.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ use std::{
 
 use tokio::task::AbortHandle;
 
-/// The progress of the requests of a connection.
+/// The numbers of requests and answers on a connection.
 #[derive(Debug, Default)]
 pub(super) struct RequestProgress {
     /// The number of requests that arrived completely.
@@ -26,7 +26,7 @@ pub(super) struct RequestProgress {
 }
 
 impl RequestProgress {
-    /// Counts a new request. The request counts as answered when the server drops the returned value.
+    /// Counts a new request. The request counts as answered when the returned value is dropped.
     pub(super) fn answering(self: &Arc<Self>) -> Answering {
         self.asked.fetch_add(1, Relaxed);
         Answering(Arc::clone(self))

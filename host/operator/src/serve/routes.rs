@@ -20,7 +20,7 @@ use serde_json::Value;
 use super::Report;
 use crate::metrics::{self, Metrics};
 
-/// Returns the routes `/livez` and `/readyz`. In the Go operator, the route for liveness is `/healthz`.
+/// Returns the routes `/livez` and `/readyz`. Also returns `/healthz`, which is the Go operator's route for liveness.
 pub(super) fn health(report: Arc<dyn Report>) -> Router {
     let ready = async move || match report.ready() {
         Ok(word) => (StatusCode::OK, printable(&word).into_owned() + "\n"),
@@ -72,7 +72,8 @@ fn answered(known: Result<Value, String>) -> Response {
     }
 }
 
-/// Blocks requests of web pages whose host name was changed to point to this machine (DNS rebinding).
+/// Refuses requests whose host name is not local. It protects against web pages that make their host name point to this
+/// machine (DNS rebinding).
 async fn asked_by_local_name(request: Request, next: Next) -> Response {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
     if host.is_none_or(is_local) {

@@ -14,7 +14,7 @@ use super::*;
 
 struct Known;
 
-/// A page that the server answers only when the test allows it.
+/// Controls a page: the server answers a request for it only when the test allows this.
 static SLOW: Slow = Slow { asked: Notify::const_new(), answer: Notify::const_new() };
 
 struct Slow {
@@ -192,7 +192,7 @@ async fn saying(address: SocketAddr, text: &str) -> TcpStream {
 async fn closed(mut stream: TcpStream) -> String {
     let mut said = Vec::new();
     let read = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut said)).await;
-    // Ignore a read error: unread input may turn the close into a reset.
+    // Ignore a read error: if the server closes the connection before it has read all input, the system sends a reset.
     drop(read.expect("the connection is closed"));
     String::from_utf8_lossy(&said).into_owned()
 }
@@ -244,7 +244,7 @@ async fn a_flood_of_connections_does_not_close_the_connection_of_another_caller(
         for _ in 0..100 {
             flood.push(saying(at[0], "").await);
         }
-        // Wait until the whole flood has arrived. The server then closes the flood's oldest connection.
+        // Wait until the server closes the flood's oldest connection: then all connections of the flood have arrived.
         closed(flood.remove(0)).await;
         probe.write_all(WHOLE.as_bytes()).await.expect("it is sent");
         let mut answer = [0; 12];

@@ -1,4 +1,5 @@
-//! Composes the status of an object that had a complete pass: the policy's report, and the conditions of every kind.
+//! Composes the status of an object after a complete pass, from the policy's report and the conditions that every kind
+//! has.
 
 use std::borrow::Cow;
 
@@ -15,22 +16,22 @@ use serde_json::{Map, Value, json};
 use super::conditions::{self, Condition, Hindrance, reason, written};
 use super::progress::{is_progress, progress};
 
-/// The host's own facts about an object, in addition to the policy's report.
+/// What the host itself knows about an object, in addition to the policy's report.
 #[derive(Debug, Clone, Copy)]
 pub struct Standing<'a> {
     /// The outcome of the pass.
     pub outcome: &'a Outcome,
-    /// The reason to report for [`Outcome::Failed`].
+    /// The reason that the status reports if the outcome is [`Outcome::Failed`].
     pub hindrance: Hindrance,
     /// Needed objects that do not exist.
     pub missing: &'a [Reference],
-    /// The generation that the pass worked on.
+    /// The generation of the object for which the pass made the plan.
     pub generation: i64,
     /// The last generation that the operator has applied completely.
     pub applied_generation: Option<i64>,
-    /// The existing status: a field keeps its existing value if this pass cannot compute the field.
+    /// The existing status. If the policy fails, the policy's fields keep their values from this status.
     pub before: Option<&'a Value>,
-    /// Why a fallback answers; `None` without a fallback.
+    /// The reason why a fallback answers; `None` without a fallback.
     pub fallback: Option<&'a str>,
 }
 
@@ -41,12 +42,12 @@ pub fn compose(
     Standing { outcome, hindrance, missing, generation, applied_generation, before, fallback }: Standing<'_>,
 ) -> Value {
     let (accepted, applied) = (accepted(rendered), applied(rendered, outcome, hindrance));
-    // Without a plan, the message of `Applied` only refers to `Accepted`.
+    // After a refusal, use the message of `Accepted`, because the message of `Applied` only refers to it.
     let why = if matches!(outcome, Outcome::Refused(_)) { &accepted.message } else { &applied.message };
     let is_behind = *outcome != Outcome::Applied && applied_generation != Some(generation);
     let is_ready;
-    // The generation of the pods that `Ready` describes: while pods of an older generation run, `Ready` must not name
-    // the newest generation.
+    // The generation in the condition `Ready`. While pods of an older generation run, it must not be the newest
+    // generation.
     let mut of_pods = generation;
     let mut own = Vec::new();
     let mut status = match assessed {
@@ -79,8 +80,8 @@ pub fn compose(
             status.insert("phase".to_owned(), "Failed".into());
             status.insert("ready".to_owned(), false.into());
             status.insert("message".to_owned(), cut(&failure.to_string(), STATUS).into());
-            // If the policy fails on the live children, it will fail on these children again, so this failure is
-            // lasting. If the policy failed before it made a plan, the condition `Applied` shows the reason.
+            // A failure on the live children is lasting, because the policy will fail on these children again. If the
+            // policy already failed before it made a plan, the condition `Applied` shows the reason.
             let unavailable = ready(false, &Outcome::Failed(String::new()), failure.to_string());
             let is_lasting = !matches!(rendered.verdict, Verdict::Failed(_));
             is_ready = Condition { is_lasting, ..unavailable };
@@ -121,15 +122,15 @@ pub fn missing(rendered: &Rendered, lookup: &dyn Lookup) -> Vec<Reference> {
     required.filter_map(|need| absent(&need.target)).collect()
 }
 
-/// Removes `why` from the beginning or the end of a policy's message, because the status contains it already.
+/// Removes the text `why` from the beginning or the end of a policy's message, because the status already contains it.
 fn without<'a>(message: &'a str, why: &str) -> &'a str {
     let rest = message.strip_suffix(why).or_else(|| message.strip_prefix(why)).filter(|_| !why.is_empty());
     rest.map_or(message, |rest| rest.trim_matches([';', ':', ',', ' ']))
 }
 
-/// If both the host's `Ready` and the policy's own condition `Ready` are false, uses the policy's reason and message.
-/// In this case, if the policy reports the phase `Failed` although the operator has applied all children, a user must
-/// act, so the condition is lasting.
+/// If the host's condition `Ready` and the policy's own condition `Ready` are both false, uses the policy's reason and
+/// message. Then the condition is also lasting if `is_failed` is set: the policy reports the phase `Failed` although
+/// the operator has applied all children, so a user must act.
 fn in_its_words(is_ready: Condition, own: &[kaos_policy::contract::Condition], is_failed: bool) -> Condition {
     let theirs = own.iter().find(|own| own.type_ == is_ready.of && own.status == is_ready.status);
     match theirs.filter(|theirs| is_ready.status == Truth::No && !theirs.reason.is_empty()) {
@@ -143,7 +144,7 @@ fn in_its_words(is_ready: Condition, own: &[kaos_policy::contract::Condition], i
     }
 }
 
-/// Escapes control characters in every text of a policy's own field, and in the names of fields.
+/// Escapes control characters in the names of a policy's own status fields, and in all texts in these fields.
 fn write_out(field: &mut Value) {
     match field {
         Value::String(text) => {
@@ -271,7 +272,7 @@ fn ready(ready: bool, outcome: &Outcome, message: String) -> Condition {
     Condition { of: conditions::READY, status, reason: reason.into(), message, is_lasting: false }
 }
 
-/// Returns the phase of an object while its pods still serve an older spec.
+/// Returns the phase of an object whose pods still serve an older generation.
 fn waiting_or_failed(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Gated | Outcome::Refused(Refusal::Waiting(_)) => "Waiting",
@@ -279,7 +280,7 @@ fn waiting_or_failed(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// Adds the paths of violations to a policy's message, unless the message already contains the paths.
+/// Replaces a policy's message by the violations with their paths, unless the message already contains all these paths.
 fn with_paths(rendered: &Rendered, message: String) -> String {
     match &rendered.verdict {
         Verdict::Refused(Refusal::Invalid(violations))

@@ -17,14 +17,14 @@ pub(crate) const RESOLVED: &str = "Resolved";
 pub(crate) const APPLIED: &str = "Applied";
 /// Whether the object serves.
 pub(crate) const READY: &str = "Ready";
-/// Whether a fallback answers. This is the only condition that reports a problem when it is true.
+/// Whether a fallback answers. Unlike the conditions above, this condition reports a problem if it is true.
 pub(crate) const POLICY_FALLBACK: &str = "PolicyFallback";
 
-/// True while the operator works on the object or waits. If the condition is not true, the status does not contain the
-/// condition. Tools such as Flux and kpt know this type.
+/// True while the operator works on the object or waits. If the condition is not true, the status does not contain it.
+/// Tools such as Flux and kpt use this condition.
 pub(crate) const RECONCILING: &str = "Reconciling";
-/// True if a person must act. If the condition is not true, the status does not contain the condition. Tools such as
-/// Flux and kpt know this type.
+/// True if a person must act. If the condition is not true, the status does not contain it. Tools such as Flux and kpt
+/// use this condition.
 pub(crate) const STALLED: &str = "Stalled";
 
 /// The reasons of these conditions.
@@ -66,11 +66,11 @@ pub(super) struct Condition {
 /// Why the children differ from the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hindrance {
-    /// The operator could not write a child yet. It tries again, and no person must act.
+    /// The operator could not write a child yet. It tries again, so nobody needs to act.
     Retried,
     /// The API server refused a child, and will refuse it again.
     ApplyFailed,
-    /// An object of the same name has another owner.
+    /// A child's name is taken by an object of another owner.
     OwnershipConflict,
     /// The operator lacks the rights to write a child.
     NotPermitted,
@@ -89,8 +89,8 @@ impl Hindrance {
         }
     }
 
-    /// Returns whether the hindrance stays until a person acts. `PolicyNotFound` is not lasting, because a user may
-    /// apply the pinned policy together with the object.
+    /// Returns whether the hindrance stays until a person acts. `PolicyNotFound` does not count as lasting, because a
+    /// user may apply the pinned policy at the same time as the object.
     pub(super) fn is_lasting(self) -> bool {
         match self {
             Self::Retried | Self::PolicyNotFound => false,
@@ -104,17 +104,17 @@ pub(crate) fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
     object["status"]["conditions"].as_array().into_iter().flatten()
 }
 
-/// Returns the object's condition of the type `of`.
+/// Returns the object's condition whose type is `of`.
 pub(crate) fn condition<'a>(object: &'a Value, of: &str) -> Option<&'a Value> {
     conditions(object).find(|condition| condition["type"] == of)
 }
 
-/// Returns whether the object's condition of the type `of` is true.
+/// Returns whether the object has a true condition whose type is `of`.
 pub(crate) fn is_true(object: &Value, of: &str) -> bool {
     condition(object, of).is_some_and(|condition| condition["status"] == "True")
 }
 
-/// Returns a condition in its written form, without its transition time.
+/// Returns a condition in the form of the status, without its transition time.
 pub(super) fn written(of: &str, status: Truth, reason: &str, message: &str, generation: i64) -> Value {
     let (of, reason, message) = (printable(of), printable(reason), cut(message, STATUS));
     json!({"type": of, "status": status, "reason": reason, "message": message, "observedGeneration": generation})

@@ -7,7 +7,8 @@
 //! | `Reconciling` and `Stalled`, from the other conditions | `progress` |
 //! | the status after a pass that did not finish | `unfinished` |
 //!
-//! The writer of the status adds transition times, because they depend on the previous status.
+//! The conditions have no transition times here: `reconcile/status/times.rs` adds them, because they depend on the
+//! previous status.
 
 mod compose;
 pub(crate) mod conditions;
@@ -21,8 +22,8 @@ pub use compose::{Standing, compose, missing};
 pub use conditions::Hindrance;
 pub(crate) use unfinished::amend;
 
-/// Returns whether no operator has written this status yet. The CRDs give a default status to a new object. An operator
-/// that writes the status adds other fields to this default.
+/// Returns whether no operator has written this status yet: the status is missing, or has only the defaults from the
+/// CRD.
 pub(crate) fn is_unwritten(status: &Value) -> bool {
     let is_default = |(field, value): (&String, &Value)| match field.as_str() {
         "observedGeneration" => value.as_i64() == Some(NOT_OBSERVED),

@@ -1,24 +1,24 @@
 //! Computes the conditions `Reconciling` and `Stalled`. Flux, Helm's `--wait` and kpt do not know the kinds of KAOS. So
 //! they use these two conditions to decide whether to wait for an object or to give up. An object has at most one of
-//! the two conditions, and its status is `True`.
+//! the two conditions, and only while the condition's status is `True`.
 //!
-//! Both conditions follow from the other conditions, so they change only together with another condition.
+//! The other conditions determine these two, so they change only together with another condition.
 
 use kaos_policy::contract::Truth;
 use serde_json::Value;
 
 use super::conditions::{APPLIED, Condition, RECONCILING, RESOLVED, STALLED, written};
 
-/// Returns whether a type is `Reconciling` or `Stalled`. Only the host sets these conditions.
+/// Returns whether a type of condition is `Reconciling` or `Stalled`. Only the host sets these two conditions.
 pub(super) fn is_progress(of: &str) -> bool {
     of == RECONCILING || of == STALLED
 }
 
-/// Returns `Reconciling` or `Stalled` for an object with these common conditions. Returns `None` if the object needs
-/// neither of the two conditions.
+/// Returns the condition `Reconciling` or `Stalled` for an object with the other conditions `common`. Returns `None` if
+/// neither of the two applies.
 ///
-/// An object that serves does not wait for a missing dependency. So this function also returns `None` if all conditions
-/// except `Resolved` are true.
+/// An object that serves does not wait for a missing dependency. So this function also returns `None` if only the
+/// condition `Resolved` is not true.
 pub(super) fn progress(common: &[Condition], generation: i64) -> Option<Value> {
     let is_open = |condition: &&Condition| condition.status != Truth::Yes;
     if !common.iter().any(|condition| is_open(&condition) && condition.of != RESOLVED) {
@@ -26,7 +26,7 @@ pub(super) fn progress(common: &[Condition], generation: i64) -> Option<Value> {
     }
     let is_applied = common.iter().any(|condition| condition.of == APPLIED && condition.status == Truth::Yes);
     let stalls = |condition: &&Condition| condition.is_lasting && !(is_applied && condition.of == RESOLVED);
-    // Prefer the last stalling condition, because later conditions are more specific.
+    // Prefer the last condition that needs a person, because later conditions are more specific.
     let stalled = common.iter().rev().filter(is_open).find(stalls);
     let why = stalled.or_else(|| common.iter().find(is_open))?;
     Some(one(&why.reason, &why.message, stalled.is_some(), generation))

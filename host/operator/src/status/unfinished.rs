@@ -1,5 +1,6 @@
-//! Composes the status of an object after a pass that did not finish. Changes only the conditions that report the
-//! unfinished pass. The rest of the live status stays, because this pass computed no new values.
+//! Composes the status of an object after a pass that did not finish. Changes only the observed generation and the
+//! conditions that report the unfinished pass. The rest of the live status stays, because this pass computed no new
+//! values.
 
 use kaos_policy::contract::Truth;
 use serde_json::{Value, json};
@@ -9,7 +10,8 @@ use super::{
     progress::{is_progress, one},
 };
 
-/// Returns the live status with a false condition of type `of`. `is_lasting` is true if a person must act.
+/// Returns the live status, changed so that the condition of type `of` is false. `is_lasting` is true if a person must
+/// act.
 pub(crate) fn amend(object: &Value, of: &str, why: &str, message: &str, is_lasting: bool) -> Value {
     let mut status = if object["status"].is_object() { object["status"].clone() } else { json!({"ready": false}) };
     let generation = object["metadata"]["generation"].as_i64().unwrap_or(1);
@@ -23,7 +25,7 @@ pub(crate) fn amend(object: &Value, of: &str, why: &str, message: &str, is_lasti
         }
     };
     set(of, Truth::No, why);
-    // Keep the readiness of the same generation. The readiness of a new generation is unknown.
+    // Keep the condition `Ready` if it is about the same generation. For a new generation, the readiness is unknown.
     if status["observedGeneration"] != generation {
         set(READY, Truth::Unknown, reason::UNAVAILABLE);
     }

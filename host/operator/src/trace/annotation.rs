@@ -1,4 +1,5 @@
-//! The annotation with which a user names the trace of a change.
+//! The annotation in which a user or a pipeline passes the trace of a change to the operator.
 
-/// The annotation that names the trace of a change of the object. The field of the W3C trace context has the same name.
+/// The annotation of an object that names the trace of its last change, in the format of the W3C header of the same
+/// name.
 pub(super) const TRACEPARENT: &str = "traceparent";

@@ -10,9 +10,9 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use super::annotation::TRACEPARENT;
 
-/// Connects a pass with the trace that the object's annotation names. If `may_join` is true and the change is under
-/// way, the pass is a part of that trace. Later passes, such as resyncs, have their own traces, with a link to that
-/// trace. If they joined that trace, it would grow until someone deletes the object.
+/// Connects a pass with the trace that the object's annotation names. The pass becomes a part of that trace if
+/// `may_join` is true and the operator still works on the change. A later pass, such as a resync, has its own trace
+/// with a link to that trace, so that the trace does not grow until someone deletes the object.
 pub(super) fn connect(span: &Span, object: &Value, may_join: bool) {
     if span.is_disabled() {
         return;
@@ -24,15 +24,16 @@ pub(super) fn connect(span: &Span, object: &Value, may_join: bool) {
     if !context.is_valid() {
         tracing::debug!(parent, "ignored the annotation traceparent, because it does not have the form of the W3C");
     } else if may_join && is_under_way(object) {
-        // This fails only for a span that has already started, or that no layer receives. Both are impossible here.
+        // `set_parent` fails only if the span has already started, or if no layer receives it. Both are impossible
+        // here.
         let _ = span.set_parent(remote);
     } else {
         span.add_link(context);
     }
 }
 
-/// Returns whether the operator still works on the last change of the object: the status is for an earlier generation,
-/// or is neither ready nor stalled.
+/// Returns whether the operator still works on the last change of the object: the status describes an earlier
+/// generation, or none of the conditions `Ready` and `Stalled` is true.
 fn is_under_way(object: &Value) -> bool {
     let status = &object["status"];
     let conditions = status["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();

@@ -20,7 +20,8 @@ fn check<'a>(findings: &'a Value, name: &str) -> &'a Value {
     findings["checks"].as_array().unwrap().iter().find(|check| check["check"] == name).expect("the check")
 }
 
-/// Asserts that a bad script fails exactly one check. Returns the result of this check.
+/// Changes the good script, and asserts that it then fails only the check with this name. Returns the result of this
+/// check.
 fn fails_only(name: &str, (place, code): (&str, &str)) -> Value {
     let project = Project::new(place, code);
     let ran = project.conform(&["-o", "json"]);

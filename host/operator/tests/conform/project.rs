@@ -1,4 +1,5 @@
-//! A folder with a script and the CRD of the kind that the script claims. A test changes the good script in one place.
+//! Makes folders with a script, and with the CRD of the kind that the script claims. A test changes the good script in
+//! one place.
 
 use crate::support::{Folder, Ran, run};
 
@@ -83,7 +84,7 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Writes the good script, with `code` instead of the comment `/* place */`.
+    /// Writes the good script, with `code` instead of the comment that contains `place`.
     pub(crate) fn new(place: &str, code: &str) -> Self {
         let folder = Folder::new("conform");
         let script = folder.write("policy.js", GOOD.replace(&format!("/* {place} */"), code));
@@ -97,11 +98,11 @@ impl Project {
     }
 }
 
-/// A second child of the custom kind `Sky`, and the CRD of this kind.
+/// The script's manifests with a second child, which has the custom kind `Sky`.
 const SKY: &str =
     "manifests: [{apiVersion: 'sky.io/v1', kind: 'Sky', metadata: {name}, spec: {colur: 'blue'}}, deployment]";
 
-/// Returns a project whose policy also makes a child of the kind `Sky`.
+/// Returns a project whose policy also has a child of the kind `Sky` in its plan.
 pub(crate) fn with_sky() -> Project {
     let project = Project::new("", "");
     let script = std::fs::read_to_string(&project.script).unwrap();

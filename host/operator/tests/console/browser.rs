@@ -1,4 +1,4 @@
-//! Starts `kaos-operator console`, and asks for its pages as the browser does that opened the printed address.
+//! Starts `kaos-operator console`, and requests its pages like a browser that has opened the printed address.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -8,13 +8,13 @@ use std::{
 
 use crate::support::binary;
 
-/// A running console, and the cookie of a browser that opened its address.
+/// A running console, with the cookie of a browser that has opened its address.
 pub(super) struct Console {
     pub(super) process: Child,
     _output: BufReader<ChildStdout>,
     pub(super) port: u16,
     pub(super) token: String,
-    /// The value of the cookie, and the secret path. Empty until the console answered the first request.
+    /// The cookie as `name=value`. Empty until the console has answered the first request.
     cookie: String,
     pub(super) base: String,
 }
@@ -36,7 +36,7 @@ impl Console {
         Self::of(&mut command)
     }
 
-    /// Starts a program that prints the address of a console.
+    /// Starts a program, and reads the address of the console that it prints.
     pub(super) fn of(command: &mut Command) -> Self {
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut output = BufReader::new(process.stdout.take().unwrap());
@@ -53,7 +53,7 @@ impl Console {
         console
     }
 
-    /// Opens the printed address as a browser does.
+    /// Opens the printed address as a browser does, and stores the cookie and the secret path from the answer.
     fn enter(&mut self) {
         let entered = self.send("GET", &format!("/?token={}", self.token), &[("Host", &self.host())], "");
         let cookie = entered.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
@@ -70,7 +70,7 @@ impl Console {
         self.cookie.clone()
     }
 
-    /// Returns the whole path of a page.
+    /// Returns the path of a page, including the secret path.
     pub(super) fn path(&self, page: &str) -> String {
         format!("{}{page}", self.base)
     }
@@ -96,12 +96,12 @@ impl Console {
         Answer { status, head: head.to_lowercase(), body: body.to_owned() }
     }
 
-    /// Asks for a page, as the browser that opened the address does.
+    /// Requests a page like the browser that has opened the address.
     pub(super) fn get(&self, path: &str) -> Answer {
         self.send("GET", &self.path(path), &[("Host", &self.host()), ("Cookie", &self.cookie())], "")
     }
 
-    /// Sends the form of a page.
+    /// Sends the form on a page, with this YAML.
     pub(super) fn post(&self, path: &str, yaml: &str) -> Answer {
         let origin = format!("http://{}", self.host());
         let headers = [
@@ -114,7 +114,7 @@ impl Console {
         self.send("POST", &self.path(path), &headers, &format!("yaml={}", body.concat()))
     }
 
-    /// Reads the changes of a page until a changed part contains a text.
+    /// Reads the updates of an open page until one of them contains a text.
     pub(super) fn until(&self, page: &str, text: &str) {
         let (mut stream, host, cookie) = (self.connect(), self.host(), self.cookie());
         let page = page.replace('?', "%3F").replace('&', "%26").replace('=', "%3D");

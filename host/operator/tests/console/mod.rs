@@ -1,4 +1,4 @@
-//! Runs `kaos-operator console` on an embedded cluster with an operator, and asks for its pages as a browser does.
+//! Runs `kaos-operator console` on an embedded cluster with an operator, and requests its pages as a browser does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod browser;
@@ -26,7 +26,7 @@ const PROTECTION: [&str; 5] = [
 /// A cluster with an operator and a console.
 struct World {
     stage: Stage,
-    /// Runs until the end of the test, or until the test drops it.
+    /// The operator's process, which runs until the test drops this value.
     operator: Process,
     console: Console,
 }
@@ -50,7 +50,7 @@ impl World {
 }
 
 fn writer() -> Value {
-    // The API server sets the default of `replicas`, but `plant` does not.
+    // Set `replicas`, because `plant` does not set the default that the API server sets.
     json!({"modelAPI": "llm", "model": "gpt", "replicas": 1, "container": {"env": [
         {"name": "PLAIN", "value": "visible"}, {"name": "API_KEY", "value": "s3cret-value"},
         {"name": "X_URL", "value": "postgres://user:s3cret-word@db/x"},
@@ -70,7 +70,7 @@ async fn every_page_answers_and_changes_while_it_is_open() {
     let World { stage, console, .. } = &World::start("console-pages").await;
     console.until("/", "2 of 2 objects are ready.");
     console.until(&format!("/object/{WRITER}"), "Connections");
-    // A browser ignores an event without data.
+    // Expect data, because a browser ignores an event without data.
     console.until("/policies", "data: the page shows the newest state");
     for (path, texts) in [
         ("/", &["2 of 2 objects are ready.", "/objects?namespace=team\">team</a>"][..]),
@@ -232,8 +232,8 @@ async fn the_effect_of_an_edit_is_known_before_the_edit_and_nothing_is_written()
     let World { stage, console, operator } = World::start("console-effect").await;
     console.until("/", "2 of 2 objects are ready.");
     stage.until_defaults_are_recorded().await;
-    // Stop the operator, because it would write its proofs in a quiet minute. The console needs only what is in the
-    // cluster now.
+    // Stop the operator, because it writes its proofs when nothing changes for a minute, and the test expects no
+    // writes. The console only needs the objects in the cluster.
     drop(operator);
     let path = format!("/effect/{WRITER}");
     let page = console.get(&path).body;

@@ -1,5 +1,5 @@
-//! A kind for tests, and its policy. The children are a Deployment, a Service, and a `ConfigMap` if the spec asks for
-//! one.
+//! The kind Kite for tests, and its policy. The children are a Deployment, a Service, and a ConfigMap if the spec
+//! requests one.
 
 use std::{
     collections::BTreeMap,
@@ -22,17 +22,17 @@ use serde_json::{Value, json};
 
 use crate::stalling::Stalling;
 
-/// Returns the kind.
+/// Returns the type of Kites.
 pub(crate) fn of() -> ResourceType {
     ResourceType::new("sky.io/v1", "Kite")
 }
 
-/// Returns an object of the kind.
+/// Returns a Kite.
 pub(crate) fn object(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "sky.io/v1", "kind": "Kite", "metadata": {"name": name, "namespace": "t"}, "spec": spec})
 }
 
-/// Returns the CRD of the kind.
+/// Returns the CRD of Kites.
 pub(crate) fn definition() -> Value {
     let condition = json!({"type": "object", "required": ["type", "status"], "properties": {
         "type": {"type": "string"}, "status": {"type": "string"}, "reason": {"type": "string"},
@@ -56,7 +56,7 @@ pub(crate) fn definition() -> Value {
             }}}}]}})
 }
 
-/// Returns the policy of the kind.
+/// Returns the policy for Kites.
 pub(crate) fn stacks() -> BTreeMap<ResourceType, Stack> {
     let code = Native { describe, needs, map_env: |_, base| Ok(base), translate, assess };
     let code = Stalling(code, Mutex::default());
@@ -104,7 +104,7 @@ fn needs(subject: &Subject) -> Vec<Need> {
         .collect()
 }
 
-/// The names of translated objects, with the thread of each call.
+/// The calls of the policy's function `translate`: the name of the object, and the thread.
 pub(crate) static TRANSLATED: Mutex<Vec<(String, ThreadId)>> = Mutex::new(Vec::new());
 
 fn translate(subject: &Subject, _: Vec<EnvVar>) -> Result<Plan, Refusal> {

@@ -247,8 +247,8 @@ async fn child_that_the_api_server_refuses_is_reported_and_rarely_retried() {
     stage.until_condition("a", "Applied", "ApplyFailed").await;
     stage.rest().await;
     stage.cluster.journal().clear();
-    // An administrator may have corrected the rule that refused the child, so the operator retries after 2, 4 and 8
-    // more minutes. The retries cause no further Events.
+    // The operator retries after 2, 4 and 8 more minutes, because an administrator may have corrected the rule that
+    // refused the child. The retries cause no further Events.
     tokio::time::sleep(std::time::Duration::from_mins(20)).await;
     assert_eq!(stage.requests(Verb::is_write), ["patch deployments kite-a"; 3]);
     stage.apply(&kite::object("a", &json!({"image": "x", "replicas": 1}))).await;

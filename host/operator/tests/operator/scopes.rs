@@ -1,5 +1,5 @@
-//! Tests that the gate, `policy conform`, `render` and the cluster agree on the scope of a type. The scope decides
-//! whether a policy finds an object, and whether the policy needs a grant for the object.
+//! Tests that the gate, `policy conform`, `render` and a running operator agree on which types are cluster-scoped. This
+//! decides whether a policy finds an object, and whether the policy needs a grant for the object.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -32,7 +32,8 @@ grants:
     - {apiVersion: sky.io/v1, kind: Sky, names: [blue]}
 ";
 
-/// The objects that the policy needs, and the answer to each need. Only Clouds and ConfigMaps are namespaced.
+/// The policy's needs and the expected answers: API version, kind, name and answer. Only Clouds and ConfigMaps are
+/// namespaced.
 const NEEDS: [(&str, &str, &str, &str); 6] = [
     ("v1", "Namespace", "t", "found"),
     ("v1", "Namespace", "default", "forbidden"),
@@ -42,7 +43,7 @@ const NEEDS: [(&str, &str, &str, &str); 6] = [
     ("v1", "ConfigMap", "low", "absent"),
 ];
 
-/// Returns the objects in the cluster, apart from the claimed object.
+/// Returns the objects in the cluster beside the claimed object.
 fn beside() -> [Value; 4] {
     let cluster_scoped = |api_version: &str, kind: &str, name: &str| json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}});
     [

@@ -1,4 +1,4 @@
-//! An embedded cluster in simulated time with a running operator.
+//! An embedded cluster with a running operator, in simulated time.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -82,7 +82,7 @@ impl Stage {
         self.until("the operator is ready", |_| probe.ready().ok()).await;
     }
 
-    /// Returns the operator's explanation of an object, or `None` if the operator has no explanation.
+    /// Returns the operator's explanation of a Kite, or `None` if the operator has no record of it.
     pub(crate) async fn explained(&self, name: &str) -> Option<Value> {
         self.probe.as_ref()?.explain("Kite", "t", name).await.ok()
     }
@@ -108,7 +108,7 @@ impl Stage {
         }
     }
 
-    /// Applies an object as a user.
+    /// Applies an object like a user.
     pub(crate) async fn apply(&self, object: &Value) {
         let name = object["metadata"]["name"].as_str().unwrap();
         let parameters = PatchParams::apply("user").force();
@@ -168,7 +168,7 @@ impl Stage {
         .await
     }
 
-    /// Waits until the cluster has settled.
+    /// Waits long enough in simulated time for all passes to end.
     pub(crate) async fn rest(&self) {
         tokio::time::sleep(Duration::from_secs(30)).await;
     }
@@ -180,12 +180,12 @@ impl Stage {
         of_object.iter().map(|event| event["reason"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Returns the operator's writes, without Events and without writes of the test.
+    /// Returns the operator's write requests, except Events.
     pub(crate) fn writes(&self) -> Vec<String> {
         self.requests(Verb::is_write)
     }
 
-    /// Returns the operator's reads, without watches.
+    /// Returns the operator's read requests, except watches.
     pub(crate) fn reads(&self) -> Vec<String> {
         self.requests(|verb| matches!(verb, Verb::Get | Verb::List))
     }
@@ -207,8 +207,8 @@ impl Stage {
         of_operator.map(text).collect()
     }
 
-    /// Makes the children look like children of the Go operator. Removes this operator's labels and annotations. Adds
-    /// the Go operator's hash and field manager, and a field that is not in the plan.
+    /// Changes the children of an object so that they look like children of the Go operator. Removes this operator's
+    /// labels and annotations. Adds the Go operator's hash and field manager, and a field that is not in the plan.
     pub(crate) async fn make_it_look_earlier(&self, name: &str) {
         for (group, plural) in [("", "configmaps"), ("", "services"), ("apps", "deployments")] {
             let api = self.child_api(group, plural);

@@ -10,7 +10,7 @@ use kaos_policy::{
     limits::Limits,
 };
 
-/// The policy, and the functions that already returned this failure.
+/// The simulated policy, and those of its functions that have already returned this failure.
 pub(crate) struct Stalling(pub(crate) Native, pub(crate) Mutex<BTreeSet<Verb>>);
 
 struct Opened<'a> {

@@ -1,6 +1,7 @@
-//! Checks that `render` predicts the behaviour of a running operator. A seed draws objects, pins, namespaces, packages
-//! and settings of every layer. The test compares the operator's children and statuses with `render` on a dump of the
-//! cluster. The test also compares a plan on the dump with a plan on the cluster.
+//! Checks that `render` predicts the behaviour of a running operator. For each seed, the test generates random objects,
+//! pins, namespaces, packages and settings of every layer. It compares the children and statuses that the operator
+//! writes with the output of `render` for a dump of the cluster. It also compares the output of `policy plan` for the
+//! dump with the output for the cluster.
 //!
 //! `KAOS_SEED` selects a single seed, and `KAOS_ROUNDS` sets the number of seeds.
 
@@ -41,7 +42,7 @@ impl Drop for Process {
     }
 }
 
-/// A cluster with an operator whose options come from a seed.
+/// A cluster with an operator that has random options of a seed.
 struct Play<'a> {
     stage: &'a Stage,
     drawn: &'a Drawn,
@@ -147,8 +148,8 @@ impl Play<'_> {
         finish(&mut command, "")
     }
 
-    /// Compares the output of `render` with the cluster. Returns three numbers: applied objects, objects that are not
-    /// applied, and packages that serve.
+    /// Compares the output of `render` with the cluster. Returns three numbers: of applied objects, of objects that are
+    /// not applied, and of packages that serve.
     async fn compare(&self, round: u32) -> [usize; 3] {
         let dump = self.dump();
         let text: Vec<String> = dump.iter().map(Value::to_string).collect();
@@ -177,7 +178,7 @@ impl Play<'_> {
                 wrong.push(format!("{play}: {kind} {name}\noperator: {live:#}\nrender: {said:#}"));
             }
             let (live, said) = (children(&dump, &metadata["uid"]), digests(entry["manifests"].as_array().unwrap()));
-            // If an object is not applied, its children stay unchanged.
+            // Skip the children of an object that is not applied, because the operator leaves them unchanged.
             if is_applied && live != said {
                 wrong.push(format!("{play}: {kind} {name}\noperator: {live:#?}\nrender: {said:#?}"));
             }
@@ -195,7 +196,8 @@ impl Play<'_> {
         counts
     }
 
-    /// Checks that a package serves if, and only if, `render` prints no warning about the package.
+    /// Checks that `render` prints a warning for exactly those packages that do not serve. Returns the number of
+    /// packages that serve.
     fn packages(&self, play: &str, stderr: &str) -> usize {
         let revisions = self.stage.cluster.objects("kaos.tools", "policyrevisions");
         let mut serving = 0;
@@ -217,9 +219,10 @@ impl Play<'_> {
         serving
     }
 
-    /// Checks that a plan on the dump equals a plan on the cluster.
+    /// Checks that `policy plan` prints the same for the dump as for the cluster.
     async fn plans_alike(&self, play: &str, file: &str) {
-        // Skip an operator that started with settings: a plan knows neither the operator's flags nor its environment.
+        // Skip an operator that started with settings, because `policy plan` sees neither the operator's flags nor its
+        // environment.
         if !self.drawn.is_plain() {
             return;
         }
@@ -234,8 +237,8 @@ impl Play<'_> {
     }
 }
 
-/// Removes the fuel from a plan. The fuel differs, because policies see the list of served types, and files do not
-/// contain this list.
+/// Removes the fuel from a plan. The fuel differs, because policies see the list of served types, which a dump does not
+/// contain.
 fn without_fuel(mut plan: Value) -> Value {
     match &mut plan {
         Value::Object(fields) => {
@@ -265,7 +268,7 @@ fn told(status: &Value) -> Value {
         "policy": status["policy"]["digest"]})
 }
 
-/// Returns the digests of an object's applied children, by kind and name.
+/// Returns the applied digests of an object's children, by kind and name.
 fn children(dump: &[Value], owner: &Value) -> BTreeMap<String, Value> {
     let is_child = |object: &&Value| {
         let owners = object["metadata"]["ownerReferences"].as_array();

@@ -1,4 +1,4 @@
-//! Draws a test case from a seed: the options of an operator, and the objects of its cluster.
+//! Generates a random test case from a seed: the options of an operator, and the objects of its cluster.
 
 use fastrand::Rng;
 use kaos_operator::package::{PolicyCode, pack};
@@ -33,7 +33,8 @@ impl Drawn {
         let rng = Rng::with_seed(seed);
         let (set, environment, objects) = (Vec::new(), Vec::new(), Vec::new());
         let mut drawn = Self { rng, set, file: None, environment, in_namespaces: false, objects };
-        // Half of the operators start without settings, because only these operators can be compared with a plan.
+        // Half of the operators start without settings. With the other operators, the test skips `policy plan`, which
+        // knows neither the flags nor the environment of an operator.
         if drawn.rng.bool() {
             drawn.set = drawn.some(&[
                 "logLevel=DEBUG",
@@ -51,7 +52,8 @@ impl Drawn {
         drawn
     }
 
-    /// Draws the operator's ConfigMap, packages and objects again. The new objects replace objects of the same name.
+    /// Generates the operator's ConfigMap, packages and objects again. Each new object replaces the earlier object of
+    /// the same kind, namespace and name.
     pub(crate) fn change(&mut self) {
         let mut objects: Vec<Value> = NAMESPACES.iter().flat_map(|namespace| dependencies(namespace)).collect();
         objects.push(self.config());
@@ -62,7 +64,7 @@ impl Drawn {
         for number in 0..2 {
             objects.push(self.other(number));
         }
-        // Objects with other names stay unchanged.
+        // Keep each earlier object that no new object replaces.
         let is_same = |one: &Value, other: &Value| {
             let of = |object: &Value| {
                 [&object["kind"], &object["metadata"]["namespace"], &object["metadata"]["name"]].map(Value::to_string)
@@ -80,7 +82,7 @@ impl Drawn {
         self.objects.iter().filter(|object| !object["metadata"]["labels"]["kaos.tools/policy"].is_null()).filter(counts)
     }
 
-    /// Returns whether this case gives the operator no settings: none in flags, in files or in the environment.
+    /// Returns whether the operator of this case starts without settings in flags, in a file and in the environment.
     pub(crate) fn is_plain(&self) -> bool {
         self.set.is_empty() && self.file.is_none() && self.environment.is_empty()
     }
@@ -108,7 +110,7 @@ impl Drawn {
         self.rng.choice(of.iter().copied()).unwrap()
     }
 
-    /// Draws the operator's own ConfigMap.
+    /// Generates the operator's own ConfigMap.
     fn config(&mut self) -> Value {
         let variables = self.some(&[
             "DEFAULT_AGENT_IMAGE=config/agent:1",
@@ -126,7 +128,8 @@ impl Drawn {
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
     }
 
-    /// Draws valid and invalid packages of settings for different scopes, and sometimes also a package with a policy.
+    /// Generates valid and invalid packages of settings for different scopes, and sometimes also a package with a
+    /// policy.
     fn drawn_packages(&mut self) -> Vec<Value> {
         let (image, level) = (self.rng.u32(1..9), self.one(&["DEBUG", "TRACE"]));
         let everywhere = format!("{{name: agent, settings: {{image: 'everywhere/agent:{image}'}}}}");
@@ -236,7 +239,8 @@ fn settings(namespace: &str, name: &str, file: &str) -> Value {
     package(namespace, name, &PolicyFile::parse(file).unwrap(), None)
 }
 
-/// Returns a package with the default policy of Agents, but with other bytes and the given scope.
+/// Returns a package with the default policy of Agents and the given scope. Its component has the code of the built-in
+/// component, but other bytes.
 fn policy(scope: &str) -> Value {
     let mut edition = edition(1, "{}");
     if !scope.is_empty() {

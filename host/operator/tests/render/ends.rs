@@ -1,4 +1,5 @@
-//! Tests that `render` ends well if the reader of its output goes away, and ends at once after an interrupt.
+//! Tests that `render` ends without an error message if the reader of its output goes away, and that an interrupt ends
+//! `render` at once.
 
 use std::{
     io::{BufRead, BufReader},

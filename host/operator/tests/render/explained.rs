@@ -1,4 +1,4 @@
-//! Tests `--explain`: the origin of each value in each child.
+//! Tests `render --explain`, which shows the origin of each value in each child.
 
 use super::{LLM, READY, binary, finish, render, words, writer};
 

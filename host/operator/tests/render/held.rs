@@ -63,7 +63,8 @@ fn server_with_a_known_runtime_needs_no_registry() {
         conditions.into_iter().find(|condition| condition["type"] == "Resolved").unwrap()
     };
     assert_eq!(resolved("python-string", 0)["status"], "True");
-    // If the settings do not contain a runtime, the policy needs the registry.
+    // The settings do not contain the runtime `mine`, so the policy needs the ConfigMap `kaos-mcp-runtimes`, which is
+    // missing.
     let missing = resolved("mine", 1);
     assert_eq!((&missing["status"], &missing["reason"]), (&"False".into(), &"NotFound".into()));
     assert!(missing["message"].as_str().unwrap().contains("kaos-mcp-runtimes"), "{missing}");

@@ -1,4 +1,4 @@
-//! Tests the input: files, directories, and unusable content.
+//! Tests the input of `render`: files, directories, and content that is not valid.
 
 use std::{
     io::{BufRead as _, BufReader},

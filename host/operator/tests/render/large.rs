@@ -1,4 +1,4 @@
-//! Tests objects with very large content.
+//! Tests `render` with very large objects.
 
 use super::{LLM, READY, render, writer};
 

@@ -69,14 +69,14 @@ fn ran(output: Output) -> Ran {
     Ran { code: status.code().unwrap_or(-1), stdout: text(stdout), stderr: text(stderr) }
 }
 
-/// Returns a standard output without a reader.
+/// Returns a pipe as standard output. The pipe's reader is already closed.
 pub(crate) fn unread() -> Stdio {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     writer.into()
 }
 
-/// Returns a standard output on a full disk.
+/// Returns a standard output that behaves like a file on a full disk.
 pub(crate) fn full() -> Stdio {
     std::fs::File::options().write(true).open("/dev/full").expect("a full device").into()
 }
@@ -103,7 +103,7 @@ pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     pub(crate) fn new(name: &str) -> Self {
-        // Two tests of one process can use the same name.
+        // Make the path unique: two tests of one process can use the same name.
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let made = MADE.fetch_add(1, Ordering::Relaxed);
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}-{made}", std::process::id()));

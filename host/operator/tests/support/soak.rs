@@ -86,7 +86,8 @@ impl Demo {
         Api::namespaced_with(self.client.clone(), &text(&object["metadata"]["namespace"]), &resource)
     }
 
-    /// Makes one edit. At regular intervals, also swaps the settings, and less often the policy.
+    /// Makes one edit. After every `SWAPS.0` edits, also swaps the settings. After every `SWAPS.1` of these swaps, also
+    /// swaps the policy.
     async fn act(&self, step: u32, rng: &mut Rng) {
         let agent = agent(rng.usize(..AGENTS), rng.u32(..));
         if rng.u8(..10) == 0 {

@@ -51,22 +51,22 @@ impl Stage {
         Self { cluster, server, folder, kubeconfig }
     }
 
-    /// Runs a command of `policy` while the cluster keeps running.
+    /// Runs a `policy` command in another thread, so that the embedded cluster can answer its requests.
     pub(crate) async fn policy(&self, arguments: &[&str]) -> Ran {
         self.ask(&[&["policy"], arguments].concat()).await
     }
 
-    /// Runs a command while the cluster keeps running.
+    /// Runs a command in another thread, so that the embedded cluster can answer its requests.
     pub(crate) async fn ask(&self, arguments: &[&str]) -> Ran {
         self.ask_with(&self.kubeconfig, arguments).await
     }
 
-    /// Runs a command as another user.
+    /// Runs a command as this user.
     pub(crate) async fn ask_as(&self, user: &str, arguments: &[&str]) -> Ran {
         self.ask_with(&self.kubeconfig_of(user), arguments).await
     }
 
-    /// Writes a kubeconfig for another user, and returns its path.
+    /// Writes a kubeconfig for this user, and returns the path of the kubeconfig.
     pub(crate) fn kubeconfig_of(&self, user: &str) -> String {
         self.folder.write(&format!("kubeconfig-{user}"), self.server.kubeconfig(user))
     }
@@ -82,7 +82,8 @@ impl Stage {
         self.folder.write("settings.yaml", format!("image: {image}\n"))
     }
 
-    /// Waits until the operator has recorded its default policies. The operator writes the Event about a record last.
+    /// Waits until the operator has recorded its default policies: until each PolicyRevision has its Event, which the
+    /// operator writes last.
     pub(crate) async fn until_defaults_are_recorded(&self) {
         let of_default = |event: &&Value| {
             let about = event["involvedObject"]["name"].as_str().or(event["regarding"]["name"].as_str());
@@ -96,7 +97,7 @@ impl Stage {
         }
     }
 
-    /// Writes the record of a package and its stored bytes, as an operator would.
+    /// Writes the PolicyRevision of a package, and the ConfigMap with the package's stored bytes, as an operator would.
     pub(crate) fn revision(&self, name: &str, package: &Package, age: u32, status: &Value) {
         self.record(name, package, age, status);
         let mut kept = pack(name, HOME, &package.file, package.component.as_ref()).unwrap().index;
@@ -104,7 +105,7 @@ impl Stage {
         self.cluster.plant("", "configmaps", serde_json::to_value(kept).unwrap());
     }
 
-    /// Writes the record of a package, as an operator would.
+    /// Writes the PolicyRevision of a package, as an operator would.
     pub(crate) fn record(&self, name: &str, package: &Package, age: u32, status: &Value) {
         self.cluster.plant(
             "kaos.tools",
@@ -132,7 +133,7 @@ impl Stage {
     }
 }
 
-/// An operator process that ends with the test.
+/// An operator process that ends when the test ends.
 pub(crate) struct Process(std::process::Child);
 
 impl Process {
@@ -158,7 +159,8 @@ impl Process {
         Self::run(operator, stage, log.into())
     }
 
-    /// Starts an operator with debug pages, and waits for their address. Also returns the path of the log.
+    /// Starts an operator with debug pages. Returns the process, the address of the debug pages, and the path of the
+    /// log.
     pub(crate) async fn with_debug_pages(stage: &Stage) -> (Self, String, String) {
         let path = stage.folder.write("log", "");
         let mut operator = binary();
@@ -203,7 +205,7 @@ pub(crate) fn package(image: &str) -> Package {
     Package { name: "policy-agent-settings".into(), namespace: HOME.into(), file, component: None }
 }
 
-/// Adds a team of three agents.
+/// Adds three Agents and their ModelAPI to the namespace `team`.
 pub(crate) fn team(stage: &Stage) {
     let object = |kind: &str, name: &str, spec: Value, status: Value| {
         json!({
@@ -223,11 +225,12 @@ pub(crate) fn team(stage: &Stage) {
     }
 }
 
-/// Returns a package with the default policy of Agents, but with other bytes. `limits` is as in `policy.yaml`.
+/// Returns a package with the default policy of Agents. The component's bytes depend on `number`, but its code does
+/// not. `limits` is as in `policy.yaml`.
 pub(crate) fn edition(number: u8, limits: &str) -> Package {
     let own = kaos_operator::embedded::DEFAULTS.iter().find(|it| it.manifest.contains("name: agent\n")).unwrap();
     let file = PolicyFile::parse(&format!("{}\nlimits: {limits}\n", own.manifest)).unwrap();
-    // Append an empty custom section with a name of one letter, so that the component has other bytes.
+    // Append an empty custom section with a name of one letter: it changes the component's bytes, but not its code.
     let component = [own.component, &[0, 2, 1, b'a' + number]].concat();
     Package { name: "agents".into(), namespace: HOME.into(), file, component: Some(PolicyCode::component(component)) }
 }

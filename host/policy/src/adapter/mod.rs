@@ -24,7 +24,7 @@ pub(crate) const DRAFTS: [(&str, Version); 0] = [];
 pub(crate) const DRAFTS: [(&str, Version); 1] = [(v0_2::VERSION, Version::V0_2)];
 
 impl Version {
-    /// Returns the version of a component that passed the inspection.
+    /// Returns the version for the text `contract`, which the inspection of a component has accepted.
     pub(crate) fn of(contract: &str) -> Self {
         let draft = DRAFTS.iter().find(|(draft, _)| *draft == contract);
         draft.map_or(Self::V0_1, |(_, version)| *version)

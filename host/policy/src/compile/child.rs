@@ -69,7 +69,8 @@ impl<C: Clock> ChildCompiler<C> {
             .arg(serde_json::to_string(bounds)?)
             .env_clear()
             .env("RAYON_NUM_THREADS", self.threads.to_string())
-            // By default, the allocator of `kaos-operator` reserves a gigabyte, and the kernel limits address space.
+            // The kernel limits the child's address space. So the allocator of `kaos-operator` must not reserve a
+            // gigabyte at its start, as it does by default.
             .env("MIMALLOC_ARENA_RESERVE", "0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

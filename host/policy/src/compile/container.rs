@@ -3,15 +3,15 @@
 use std::fs;
 
 /// The environment variable with the limit in bytes. The chart sets this variable by the downward API. The program
-/// needs it for a limit of the whole pod: a container with its own cgroup namespace cannot read the control group of
-/// its pod.
+/// needs this variable if the whole pod has a limit: a container with its own cgroup namespace cannot read the control
+/// group of its pod.
 const VARIABLE: &str = "OPERATOR_MEMORY_LIMIT";
 /// The folder of control groups of version 2. The root group of a machine has no limit file.
 const UNIFIED: &str = "/sys/fs/cgroup";
 /// The file with the limit of the process's own control group, in version 1 of control groups.
 const LEGACY: &str = "/sys/fs/cgroup/memory/memory.limit_in_bytes";
-/// The statistics file of version 1, and the name of its line with the lowest limit. This is the lowest limit of the
-/// process's own group and of all groups above it.
+/// The statistics file of version 1, and the name of the line that contains the lowest limit of the process's own group
+/// and of all groups above this group.
 const LEGACY_ALL: (&str, &str) = ("/sys/fs/cgroup/memory/memory.stat", "hierarchical_memory_limit");
 /// The file that shows the path of this process's own control group.
 const OWN: &str = "/proc/self/cgroup";
@@ -25,7 +25,7 @@ pub fn memory() -> Option<u64> {
     lowest(|file| fs::read_to_string(file).ok(), std::env::var(VARIABLE).ok().as_deref())
 }
 
-/// Returns the lowest of the limits in the control group files and in `variable`, or `None` if both contain no limit.
+/// Returns the lowest of the limits in the control group files and in `variable`, or `None` if there is no limit.
 fn lowest(read: impl Fn(&str) -> Option<String>, variable: Option<&str>) -> Option<u64> {
     let number = |text: &str| text.trim().parse::<u64>().ok().filter(|bytes| (1..=LARGEST).contains(bytes));
     let groups = groups(read(OWN).as_deref().unwrap_or_default());

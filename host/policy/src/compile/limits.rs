@@ -24,7 +24,8 @@ pub struct CompileLimits {
     pub cpu_seconds: u64,
     /// The limit of processor time for the inspection, in seconds. The total includes this time.
     pub inspect_seconds: u64,
-    /// The limit of wall-clock time. Without a free processor, the child waits and uses no processor time.
+    /// The limit of wall-clock time. It ends a child that waits for a free processor, because waiting uses no processor
+    /// time.
     pub wall: Duration,
     /// The maximum size of the compiled code in bytes. The parent reads the whole code into its memory.
     pub code: u64,
@@ -39,7 +40,7 @@ impl Default for CompileLimits {
             memory: 1 << 30,
             cpu_seconds: 30,
             inspect_seconds: 5,
-            // With a tenth of a processor, `cpu_seconds` take five minutes.
+            // With a tenth of a processor, the child takes five minutes to use up `cpu_seconds`.
             wall: Duration::from_mins(10),
             code,
             niceness: BESIDE_AN_OPERATOR,
@@ -97,8 +98,9 @@ impl CompileLimits {
         // SIGKILL, as it does when memory runs out. The soft limit is at least one second below the hard limit. So
         // SIGXCPU comes first, and the parent knows the cause.
         between(Resource::Cpu, inspecting, cpu_seconds.saturating_add(1))?;
-        // The parent ends a child that uses too much memory. The kernel limits only address space: this limit applies
-        // if the child takes memory faster than the parent looks, and on systems without `/proc`.
+        // The parent ends a child that uses too much memory. The kernel limits only the child's address space. This
+        // second limit ends a child that takes memory faster than the parent measures it, and a child on a system
+        // without `/proc`.
         at_most(Resource::As, memory.saturating_add(RESERVED))?;
         Ok(())
     }

@@ -17,7 +17,7 @@ pub use power::{is_built_in, is_cluster_power, is_protection, opens_a_namespace}
 
 /// The maximum number of claims in the description of one policy.
 const CLAIMS: usize = 32;
-/// The maximum number of types in one list of a claim, and the maximum number of samples.
+/// The maximum number of types in one list of a claim, of samples of a claim, and of other objects in a sample.
 const LISTED: usize = 64;
 /// The maximum length of a version in bytes. The status of every object contains the version.
 const VERSION: usize = 128;
@@ -219,9 +219,10 @@ pub fn check(descriptor: &Descriptor, world: World, file: &PolicyFile) -> Result
     Ok(Schema::parse(settings_schema)?)
 }
 
-/// Finds a type that one of these claims emits and that one of them answers for, perhaps the same claim. Returns the
-/// emitting claim and the type, or `None` if there is no such type. Two valid policies together could create objects
-/// for each other without end. So the catalogue calls this function with all claims that would serve together.
+/// Finds a type that one of these claims emits, and that one of these claims (perhaps the same) answers for. Returns
+/// the emitting claim and the type, or `None` if there is no such type. Two policies that are valid alone could
+/// together create objects for each other without end. So the catalogue calls this function with all claims that would
+/// serve together.
 pub fn emitted_primary<'a>(claims: &[&'a Claim]) -> Option<(&'a Claim, &'a ResourceType)> {
     let primaries: BTreeSet<_> = claims.iter().map(|claim| claim.primary.group_kind()).collect();
     claims.iter().find_map(|claim| {

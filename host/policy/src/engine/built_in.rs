@@ -39,8 +39,8 @@ impl BuiltIn {
         Self { component, made }
     }
 
-    /// Checks that the engine accepts the code. The engine rejects code of another version or with other options, and
-    /// code that uses features that this processor does not have.
+    /// Checks that the engine accepts the code. The engine rejects code that another version of wasmtime or other
+    /// options produced, and code that uses features that this processor does not have.
     pub fn fits(self, engine: &Engine) -> Result<(), EngineError> {
         self.unpacked()?.load(&engine.inner).map(drop)
     }

@@ -40,14 +40,14 @@ pub(super) fn compiling() -> Config {
         // Only debuggers and backtraces read the address map.
         .generate_address_map(false)
         .native_unwind_info(false)
-        // With the next two options, the same input gives the same bits on every machine.
+        // With the next two options, floating-point instructions give the same bits on every machine.
         .cranelift_nan_canonicalization(true)
         .wasm_relaxed_simd(false)
         // Code that copies values between the parts of a composed component accesses two memories.
         .wasm_multi_memory(true)
         // Interpreters in components use tail calls.
         .wasm_tail_call(true)
-        // Policies need none of these features, and each feature is a possible source of defects.
+        // Policies need none of the following features, and each feature is a possible source of defects.
         .wasm_memory64(false)
         .concurrency_support(false)
         // A stack of 512 KiB is also wasmtime's default. Set the size explicitly: another version of wasmtime must not
@@ -74,14 +74,15 @@ pub(super) fn running() -> Config {
         .total_tables(SANDBOXES * TABLES)
         .max_tables_per_component(TABLES)
         .table_elements(TABLE_ENTRIES)
-        // wasmtime must clear a slot before it reuses the slot. To clear this much memory is cheaper than to return it
-        // to the kernel, because the kernel reports which pages the sandbox wrote.
+        // wasmtime must clear a slot before it reuses the slot. Clearing this much memory is cheaper than returning it
+        // to the kernel: the kernel reports which pages the sandbox wrote, and wasmtime clears only these pages.
         .linear_memory_keep_resident(2 << 20)
         .pagemap_scan(Enabled::Auto)
-        // The same is true of tables: returning their pages to the kernel interrupts all processors. The tables of
-        // usual policies have less than this size. The pool keeps no more of a large table.
+        // Clearing is also cheaper for tables, because returning their pages to the kernel interrupts all processors.
+        // The tables of usual policies are smaller than this size. Of a larger table, the pool returns the rest to the
+        // kernel.
         .table_keep_resident(16 << 10)
-        // Limit the warm slots of policies that no longer run.
+        // Limit the number of free slots that still contain the memory of a policy that no longer runs.
         .max_unused_warm_slots(SANDBOXES / 2);
     let mut config = compiling();
     // After a panic, the memory of the trapped sandbox contains the message. The core dump gives the host this memory,

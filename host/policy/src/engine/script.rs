@@ -44,7 +44,8 @@ impl ScriptEngine {
         ENGINE.get_or_init(read).as_ref().map_err(Clone::clone)
     }
 
-    /// Unpacks the component. The program needs the component only to inspect and compile it, so it does not keep it.
+    /// Unpacks the component. The program does not keep the unpacked component, because only the inspection and the
+    /// compilation need it.
     pub fn component() -> Result<Vec<u8>, EngineError> {
         let mut component = Vec::new();
         GzDecoder::new(PACKED)

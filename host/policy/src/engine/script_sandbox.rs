@@ -83,7 +83,8 @@ fn find(script: &Script, progress: Option<Progress>, limits: &Limits, calls: &[C
     stopped.unwrap_or_else(|| format!("{SCRIPT}:{line}:{column}"))
 }
 
-/// Repeats the calls in a second sandbox, stops the script at this poll, and returns the place.
+/// Repeats the calls in a second sandbox, stops the script at the poll with the number `poll`, and returns the place in
+/// the script.
 fn stop(script: &Script, poll: u64, limits: &Limits, calls: &[Call]) -> Option<String> {
     // A stopped script releases all its values before the script engine reports the place. This takes less fuel than
     // the script took to make the values, so twice the fuel is enough.

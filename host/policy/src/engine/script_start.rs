@@ -58,8 +58,8 @@ pub(super) struct NotLoaded {
 }
 
 impl Script {
-    /// Opens a sandbox with the limits in `room`, and loads the script. The script engine gives the script only the
-    /// memory in `limits`. If `stop_at` is not 0, the script engine stops the script at the poll with this number.
+    /// Opens a sandbox with the limits in `room`, and loads the script. Of the sandbox's memory, the script gets only
+    /// the amount in `limits`. If `stop_at` is not 0, the script engine stops the script at the poll with this number.
     pub(super) fn start(&self, limits: &Limits, room: &Limits, stop_at: u64) -> Result<WasmSandbox, NotLoaded> {
         let mut progress = None;
         let sandbox = self.engine.open_script(room, |store, instance| {

@@ -1,8 +1,9 @@
 //! Ends a sandbox that gets no processor. A sandbox without a processor uses no fuel, so the fuel limit cannot end it.
 //!
 //! Fuel limits a policy's work. The deadline of this module only limits how long a sandbox blocks other passes while
-//! the machine stalls. On a working machine, no pass reaches this deadline. A preview can reach it if passes use all
-//! processors for minutes. Then the operator computes the effect on this object again.
+//! the machine stalls. On a working machine, no pass reaches this deadline. Only the sandbox of a preview can reach the
+//! deadline, if passes use all processors for minutes. Then the operator computes the effect on the preview's object
+//! again.
 
 use std::{io, thread, time::Duration};
 

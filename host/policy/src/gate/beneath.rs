@@ -21,12 +21,13 @@ pub enum TrialError {
     /// The claim is invalid.
     #[error(transparent)]
     Describe(#[from] DescribeError),
-    /// The policies cannot form a stack.
+    /// The policies cannot form a [`Stack`], for example because two of them have the same name.
     #[error(transparent)]
     Stack(#[from] StackError),
 }
 
-/// Returns the stack in which the gate evaluates the samples of a claim. An overlay gets a simple policy below it.
+/// Returns the stack of policies with which the gate evaluates the samples of a claim. If `policy` is an overlay, the
+/// stack has a simple policy below it.
 pub fn trial_stack(policy: &Arc<Policy>, claim: &Claim) -> Result<Stack, TrialError> {
     Ok(match policy.world() {
         World::Policy => Stack::single(Arc::clone(policy))?,

@@ -151,8 +151,8 @@ pub(super) fn with_settings(
 
 /// A sample with the claim to which it belongs.
 struct Case<'a> {
-    /// The turns for the evaluations of this sample. `None` in a trial of settings, because the operator holds one
-    /// permit for the whole trial.
+    /// Gives a turn for each evaluation of this sample. `None` in a trial of settings, because the operator holds one
+    /// permit for a processor during the whole trial.
     turns: Option<&'a dyn Turns>,
     policy: &'a Arc<Policy>,
     claim: &'a Claim,

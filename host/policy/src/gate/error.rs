@@ -142,13 +142,13 @@ pub enum LoadError {
     NoPlan {
         /// The claimed kind.
         kind: String,
-        /// The refusal of the last refused sample.
+        /// The policy's refusal of the last sample.
         refusal: Refusal,
     },
 }
 
 impl LoadError {
-    /// Returns the error for code for which the host cannot open a sandbox.
+    /// Returns the gate's error for a policy whose sandbox the host cannot open.
     pub(super) fn of_start(failure: Failure) -> Self {
         match failure {
             Failure::Script { reason, .. } => Self::Script(reason),

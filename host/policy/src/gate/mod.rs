@@ -265,9 +265,9 @@ impl Run<'_> {
     /// Returns the component's code. Uses built-in or cached code if the engine can load it, otherwise compiles the
     /// component.
     ///
-    /// The compile child inspects unknown bytes. If the gate has built-in or cached code for the bytes, they passed an
-    /// inspection before. Then this process can safely inspect them again, because the second inspection takes no
-    /// longer than the first.
+    /// The compile child inspects unknown bytes. If the gate has built-in or cached code for the bytes, an earlier
+    /// inspection accepted the bytes. So this process can safely inspect them again: this takes no longer than the
+    /// earlier inspection.
     fn code<C>(
         &self,
         digest: Digest,

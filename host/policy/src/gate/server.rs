@@ -10,7 +10,7 @@ pub trait Server {
     fn is_newer(&self) -> Result<bool, String>;
 }
 
-/// A server with an already known version. The default is a server that is not newer than this program.
+/// A server whose version is already known. The default is a server that is not newer than this program.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KnownServer {
     /// Whether the server's version is newer than the version that this program knows.

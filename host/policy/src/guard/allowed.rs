@@ -14,8 +14,8 @@ use crate::{
 pub(super) enum Decision<'a> {
     /// The author of the value may raise the privilege.
     Allowed,
-    /// The value comes from the settings of a namespace: the name of the setting's policy, the path of the setting, and
-    /// the source of its value.
+    /// The value comes from the settings of a namespace. The variant has the name of the setting's policy, the path of
+    /// the setting, and the source of the setting's value.
     OfNamespace(&'a str, settings::Path, &'a settings::Source),
     /// Refused: the value comes from this path of the object, and users must not raise privileges.
     OfUser(String),
@@ -63,8 +63,9 @@ pub(super) fn decide<'a>(raised: &Raised<'_>, stage: &GuardedManifest<'a, '_>, r
     worst
 }
 
-/// Decides about a value by the author of the equal value in `place`. `below` is the number of steps from the raised
-/// field to the value. Returns `None` if `place` allows nothing for this field.
+/// Decides by the author of the value in `place`, which equals the privileged value. `below` is the number of steps
+/// from the raised field to the privileged value. Returns `None` if the value in `place` can justify no value of this
+/// field.
 fn by_author<'a>(
     place: &OriginPlace<'a>,
     raised: &Raised<'_>,
@@ -73,8 +74,8 @@ fn by_author<'a>(
 ) -> Option<Decision<'a>> {
     match place.author {
         Author::Object => {
-            // A plan can declare an origin for a single item of a list in the value. So the path of the place can have
-            // fewer than `below` steps.
+            // A plan can declare an origin for a single item of a list in the value. So the path that the origin names
+            // can have fewer than `below` steps.
             let field = place.path.get(..place.path.len().saturating_sub(below)).unwrap_or_default();
             (place.is_of_the_spec() && is_for(place, raised)).then(|| by_user(written(field), rules))
         }
@@ -113,9 +114,9 @@ fn is_for(place: &OriginPlace<'_>, raised: &Raised<'_>) -> bool {
     }
 }
 
-/// Returns whether a place has the name of the field: its path ends in the names of the field. So `spec.debug: true` is
-/// never the origin of `hostNetwork: true`. In settings, the first name may have a word before it:
-/// `podSecurityContext`.
+/// Returns whether the place of an origin has the name of the raised field: the path of the place ends in the names of
+/// the field. So `spec.debug: true` is never the origin of `hostNetwork: true`. In settings, the first name may have a
+/// word before it: `podSecurityContext`.
 fn is_named(place: &OriginPlace<'_>, names: &[&str]) -> bool {
     let own: Vec<&str> = place.path.iter().filter_map(PathStep::name).collect();
     let Some(own) = own.len().checked_sub(names.len()).map(|before| &own[before..]) else { return false };

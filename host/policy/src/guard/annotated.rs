@@ -1,4 +1,5 @@
-//! Finds annotations that raise privilege. Searches pods, pod templates anywhere in a manifest, and ServiceAccounts.
+//! Finds annotations that raise privilege: annotations of pods, of ServiceAccounts, and of pod templates anywhere in a
+//! manifest.
 
 use serde_json::{Map, Value};
 

@@ -2,12 +2,12 @@
 //!
 //! An overlay may change the content of the children, but only the policy below decides which children exist and for
 //! how long. If an overlay removed a child, the operator could delete data, and the policy below would report a wrong
-//! status. So an overlay must not remove a child, or change a selector or a selected label. It also must not change the
-//! plan gates, the finalizer and the kept volume claims.
+//! status. So an overlay must not remove a child, or change a selector or a selected label. An overlay also must not
+//! change the plan gates, the finalizer and the kept volume claims.
 //!
 //! The plan of the layer below may have privileges that the overlay has no permission for. If the overlay changed the
-//! code that runs with a privilege, it would get this privilege. So a privilege of the layer below stays allowed only
-//! in a child that still runs the same code. For any other child, the overlay needs its own permission.
+//! code that runs with a privilege, the overlay would get this privilege. So a privilege of the layer below stays
+//! allowed only in a child that still runs the same code. For any other child, the overlay needs its own permission.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,10 @@ use crate::{
     pods,
 };
 
-/// The fields of a pod spec that decide only where the pod runs, and how long it may take to end.
+/// The fields of a pod spec that decide only where the pod runs, and how long its termination may take.
 const SCHEDULING: [&str; 5] =
     ["affinity", "nodeSelector", "terminationGracePeriodSeconds", "tolerations", "topologySpreadConstraints"];
-/// Containers can read the content of objects of these kinds.
+/// The kinds of objects whose content containers can read.
 const CONTENT: [&str; 2] = ["ConfigMap", "Secret"];
 
 /// The type and the name of a manifest.

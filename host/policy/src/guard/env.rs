@@ -55,8 +55,8 @@ pub(super) fn check(mapping: &[EnvVar], manifests: &[Value], rules: &Rules<'_>, 
         }
     }
     for (container, name) in mapped.keys().filter(|key| !carried.contains(*key)) {
-        // If the plan has the container, the policy must add the overlay's variable to it. If the plan lacks the
-        // container, the variable is a mistake of the overlay.
+        // If the plan has the container, the policy has failed to add the overlay's variable to the container. If the
+        // plan lacks the container, the variable is a mistake of the overlay.
         let author = if containers.contains(container) { 0 } else { rules.author(container, name) };
         let message = format_args!("has the variable {name} of container {container}, but no manifest has it");
         breaches.add_of(author, Rule::EnvAsMapped, "env", message);

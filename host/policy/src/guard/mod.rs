@@ -15,8 +15,8 @@
 //! - metadata that the host or a controller acts on, also inside of templates;
 //! - finalizers of other controllers.
 //!
-//! The plan declares the origin of each such value ([`crate::contract::Origin`]). The guard looks up the value at the
-//! declared origin, and never searches other values for it.
+//! The plan declares the origin of each such value ([`crate::contract::Origin`]). The guard looks up the value only at
+//! the declared origin, and never searches for the value elsewhere.
 //!
 //! The guard checks the plan of the policy, and then the plan of each overlay. So the guard knows which layer broke a
 //! rule.
@@ -31,7 +31,8 @@
 //! - pod annotations of add-ons, except security profiles and cloud roles;
 //! - references inside of custom resources, except in their pod specs: the operator's rights limit the types that a
 //!   policy may emit;
-//! - PersistentVolumeClaims that a `StatefulSet` finds by name, because only this name connects them with the object.
+//! - PersistentVolumeClaims that a `StatefulSet` adopts by their names, because only the names show to whom they
+//!   belong.
 
 mod allowed;
 mod annotated;

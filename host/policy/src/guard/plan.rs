@@ -113,8 +113,9 @@ pub(crate) fn report(report: &Report) -> Result<(), Failure> {
     if breaches.is_empty() { Ok(()) } else { Err(Failure::Guard(breaches)) }
 }
 
-/// Reports each value that has another type than its field. If the value comes from the object's spec, the user must
-/// correct it, so returns a violation. Otherwise the policy is wrong, so adds a breach to `breaches`.
+/// Reports each value that has another type than its field. Returns a violation if the value comes from the object's
+/// spec, because then the user must correct the value. Otherwise adds a breach to `breaches`, because then the policy
+/// is wrong.
 fn shapes(manifests: &[Value], origins: &Origins<'_>, breaches: &mut Breaches) -> Vec<Violation> {
     let mut violations: Vec<Violation> = Vec::new();
     for (i, manifest) in manifests.iter().enumerate() {

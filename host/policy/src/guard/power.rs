@@ -12,7 +12,7 @@ pub(super) type Field<'a> = (&'a str, &'static [&'static str]);
 #[derive(Debug)]
 pub(super) struct Raised<'a> {
     pub(super) privilege: Privilege,
-    /// The field's path in the manifest. Its names can be any text that a user wrote.
+    /// The field's path in the manifest. The names in this path can be any text that a user wrote.
     pub(super) path: Vec<PathStep>,
     pub(super) field: Field<'a>,
     pub(super) value: &'a Value,

@@ -22,7 +22,7 @@ const POD: [RaisedFields; 3] = [
     (Privilege::HostPid, "hostPID", &[]),
     (Privilege::HostIpc, "hostIPC", &[]),
 ];
-/// Fields of a pod that contain a name.
+/// Fields of a pod that raise privilege if they contain a name.
 const POD_NAMES: [RaisedFields; 3] = [
     (Privilege::NodeName, "nodeName", &[]),
     (Privilege::PriorityClass, "priorityClassName", &[]),

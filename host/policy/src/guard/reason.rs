@@ -9,8 +9,9 @@ use crate::{
     settings::Origin,
 };
 
-/// Returns the reason, and the origin that the author has to declare. `places` are the places of the declared origins.
-/// `is_its` tells whether a place is for values of this field, and `rule` describes the condition of `is_its` in words.
+/// Returns the reason, and the origin that the author has to declare. `places` are the places that the declared origins
+/// name. `is_its` returns whether a place can contain values for this field, and `rule` describes this condition in
+/// words.
 pub(super) fn of(
     stage: &GuardedManifest<'_, '_>,
     path: &[PathStep],
@@ -19,7 +20,8 @@ pub(super) fn of(
     is_its: impl Fn(&OriginPlace<'_>) -> bool,
     rule: &str,
 ) -> String {
-    // Prefer a place with an equal value: it explains more than an origin of the whole pod.
+    // Prefer a place with an equal value: a message about this place helps more than a message about the origin of the
+    // whole pod.
     let Some(place) = places.iter().find(|place| is_equal(place.value, value)).or(places.first()) else {
         return if stage.origins.is_declared(stage.index, path) {
             "the declared origin has no value: correct the origin in the plan".to_owned()
@@ -55,7 +57,7 @@ pub(super) fn of(
     format!("the declared origin {shown} is not a field for such values: {rule}: declare another origin")
 }
 
-/// Returns a place as text, in the form in which a plan declares an origin.
+/// Returns the place of an origin as text, in the form in which a plan declares the origin.
 fn shown(place: &OriginPlace<'_>) -> String {
     let path = written(&place.path);
     let text = match place.author {

@@ -96,11 +96,12 @@ struct Used<'a, 'b> {
     named: Named<'a>,
     /// Whether the reference names the data source of a PersistentVolumeClaim.
     is_source: bool,
-    /// The names of the container and of its variable that contain the reference.
+    /// The name of the container and the name of the variable that contain the reference.
     within: Within<'a>,
 }
 
-/// The names of the container and of its variable that contain a reference. Other references have no names here.
+/// The name of the container and the name of the variable that contain a reference. `None` if no container or no
+/// variable contains the reference.
 type Within<'a> = (Option<&'a str>, Option<&'a str>);
 
 /// The path of a field: up to two list items, and the names after the last item.
@@ -225,7 +226,7 @@ impl<'a> Used<'a, '_> {
     }
 }
 
-/// Returns whether a user or the operator's owner wrote the value in a place.
+/// Returns whether a user or the operator's owner wrote the value in the place that an origin names.
 fn is_trusted(place: &OriginPlace<'_>) -> bool {
     match place.author {
         Author::Object => place.is_of_the_spec(),

@@ -76,10 +76,11 @@ impl Rules<'_> {
 
 /// The reason why the guard rejects a plan. The variant shows who must correct the plan.
 pub(crate) enum Stop {
-    /// The author of the layer that returned the plan.
+    /// The author of the layer that returned the plan must correct the plan.
     Policy(Failure),
-    /// The author of the overlay with this number, which set a variable.
+    /// The author of the overlay with this number must correct a variable that the overlay set.
     Overlay(usize, Failure),
-    /// The user: the object has a value that Kubernetes would reject, or a setting of its namespace raises privilege.
+    /// A user must correct a value: Kubernetes would reject a value in the object, or a setting of the object's
+    /// namespace raises privilege.
     User(Vec<Violation>),
 }

@@ -27,8 +27,8 @@ impl<'a> SelectedLabels<'a> {
         Self(labels)
     }
 
-    /// Adds a breach for each selector that differs from the manifest `was` of the layer below, and for each selected
-    /// label of a pod that differs.
+    /// Compares a manifest with the manifest `was` of the layer below. Adds a breach for each selector that differs,
+    /// and for each selected label of a pod that differs.
     pub(super) fn check(&self, path: &str, was: &Value, now: &Value, breaches: &mut Breaches) {
         for field in BY_LABELS.iter().chain(&BY_NAME) {
             if now["spec"][field] != was["spec"][field] {

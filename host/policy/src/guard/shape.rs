@@ -1,6 +1,6 @@
 //! Checks that values in manifests of Kubernetes' own kinds have the types of their fields. Without this check, the API
-//! server would reject, for example, an object in place of a list. Its error would not name the field that the user
-//! wrote.
+//! server would reject, for example, an object in place of a list. The API server's error would not name the field that
+//! the user wrote.
 //!
 //! Checks only types. Accepts unknown fields, because the cluster may be newer than the types in this program. The API
 //! server checks the meaning of values.
@@ -19,7 +19,7 @@ const TOLD: usize = 10;
 /// The maximum length of a parser's own error message, in characters.
 const REASON: usize = 200;
 
-/// A value in a manifest whose type differs from the type of its field.
+/// A value whose type differs from the type of its field in the manifest.
 pub(super) struct Misfit<'a> {
     /// The path of the value: the names and indices from the manifest's root to the value.
     pub(super) path: Vec<PathStep>,
@@ -32,8 +32,8 @@ pub(super) struct Misfit<'a> {
 /// The result of parsing a manifest as a type. The error contains the path of the value that does not fit.
 type Parsed = Result<(), serde_path_to_error::Error<serde_json::Error>>;
 
-/// Returns every value in a manifest whose type differs from the type of its field. Returns no values for kinds that
-/// are not Kubernetes' own.
+/// Returns every value of a manifest that has another type than its field. Returns no values for kinds that are not
+/// Kubernetes' own.
 pub(super) fn misfits(manifest: &Value) -> Vec<Misfit<'_>> {
     let Some(parse) = parser(manifest) else { return Vec::new() };
     let mut misfits = Vec::new();

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{MEMORIES, TABLES};
 
-/// The size classes of components. The owner of the operator chooses the largest class that the gate accepts.
+/// The size classes of components. The operator's owner chooses the largest class that the gate accepts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SizeClass {
     /// Components from compilers.
@@ -36,31 +36,35 @@ impl SizeClass {
 /// The maximum sizes of the parts of a component, and the maximum numbers of these parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Bytes of the component. The bound applies to the packed bytes and to the unpacked bytes separately.
+    /// The maximum number of bytes of the component. The bound applies to the packed bytes and to the unpacked bytes
+    /// separately.
     pub bytes: usize,
-    /// Bytes of a script.
+    /// The maximum number of bytes of a script.
     pub script_bytes: usize,
-    /// Bytes of one function. A function of twice the size takes more than twice the time to compile.
+    /// The maximum number of bytes of one function. A function of twice the size takes more than twice the time to
+    /// compile.
     pub function_bytes: u64,
-    /// Functions in all modules.
+    /// The maximum number of functions in all modules together.
     pub functions: u64,
-    /// Modules and components inside the component.
+    /// The maximum number of modules and components inside the component.
     pub parts: u64,
-    /// Types in all modules and components.
+    /// The maximum number of types in all modules and components together.
     pub types: u64,
     /// The maximum number of data segments and element segments.
     pub segments: u64,
-    /// Memories of all modules.
+    /// The maximum number of linear memories in all modules together.
     pub memories: u64,
     /// The maximum number of function tables in all modules together.
     pub tables: u64,
-    /// Bytes of each name in a component's types, imports and exports. Validation compares each name many times.
+    /// The maximum number of bytes of each name in a component's types, imports and exports. Validation compares each
+    /// name many times.
     pub name_bytes: usize,
-    /// Fields, cases, parameters and declarations of the types of components.
+    /// The maximum number of fields, cases, parameters and declarations in all types of components together.
     pub members: u64,
-    /// Instances of modules and components. Validation compares the arguments of each instance with its imports.
+    /// The maximum number of instances of modules and components. Validation compares the arguments of each instance
+    /// with its imports.
     pub instances: u64,
-    /// Arguments of all instances together.
+    /// The maximum number of arguments of all instances together.
     pub arguments: u64,
     /// The maximum number of nesting levels of components or component types.
     pub levels: u64,

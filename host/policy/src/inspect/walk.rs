@@ -11,7 +11,7 @@ use super::{Bounds, InspectError, Part, version::SECTION};
 /// The number of bytes of a long name that a message shows.
 const BEGINNING: usize = 40;
 
-/// The numbers of parts and the names that the walk has collected so far.
+/// The names and the numbers of parts that this module has found so far.
 #[derive(Default)]
 pub(super) struct Walked {
     level: u64,

@@ -19,7 +19,7 @@ pub(super) struct Pod<'p, 'a> {
     pub(super) grace: i64,
 }
 
-/// Checks a container that runs as long as its pod.
+/// Checks an ordinary container, which runs until its pod ends.
 pub(super) fn running(container: &ManifestValue<'_>, pod: &Pod<'_, '_>, found: &mut Findings) {
     common(container, pod, found);
     probes::lifecycle(container, pod.grace, found);

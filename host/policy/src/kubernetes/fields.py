@@ -29,8 +29,8 @@ def inner(name):
 
 roots = {}
 for name, schema in definitions.items():
-    # A definition of stored objects has exactly one group, version and kind. Others, such as DeleteOptions, have
-    # several.
+    # A definition of stored objects has exactly one group, version and kind. Other definitions, such as DeleteOptions,
+    # have several.
     match schema.get("x-kubernetes-group-version-kind", []):
         case [{"group": group, "version": version, "kind": kind}] if (
             re.fullmatch(r"v\d+", version) and "ObjectMeta" in schema["properties"].get("metadata", {}).get("$ref", "")

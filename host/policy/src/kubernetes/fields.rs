@@ -115,7 +115,7 @@ mod tests {
         assert!(has_field(&ResourceType::new("sky.io/v1", "Sky"), &[PathStep::Name("any".to_owned())]));
     }
 
-    /// Each process keeps the table in memory.
+    /// The table must be small, because each process keeps it in memory.
     #[test]
     fn the_table_is_small() {
         assert!(include_str!("fields.txt").len() < 40 << 10, "{}", include_str!("fields.txt").len());

@@ -246,7 +246,7 @@ impl Findings {
     }
 }
 
-/// Formats the value at a place for a message.
+/// Formats a value of the manifest for a message.
 pub(super) fn shown(at: &ManifestValue<'_>) -> String {
     match at.value() {
         Value::String(text) => quoted(text),
@@ -254,7 +254,7 @@ pub(super) fn shown(at: &ManifestValue<'_>) -> String {
     }
 }
 
-/// Formats a text for a message, and escapes unprintable characters.
+/// Puts a text in quotes for a message, and escapes unprintable characters.
 pub(super) fn quoted(text: &str) -> String {
     format!("{:?}", cut(text, VALUE))
 }

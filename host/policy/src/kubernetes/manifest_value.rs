@@ -1,4 +1,4 @@
-//! A place in a manifest: a value, and the names and indices from the manifest's root to the value.
+//! A value in a manifest, with its path: the names and indices from the manifest's root to the value.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ pub(super) struct ManifestValue<'a> {
     way: Option<Rc<Way<'a>>>,
 }
 
-/// The last step to a place, and the steps to the value above this place.
+/// The last step of a path, and the steps before it.
 struct Way<'a> {
     step: Key<'a>,
     before: Option<Rc<Way<'a>>>,
@@ -28,7 +28,7 @@ enum Key<'a> {
 }
 
 impl<'a> ManifestValue<'a> {
-    /// Returns the place of the manifest itself.
+    /// Returns the manifest itself as a value with an empty path.
     pub(super) fn of(value: &'a Value) -> Self {
         Self { value, way: None }
     }
@@ -37,7 +37,7 @@ impl<'a> ManifestValue<'a> {
         Self { value, way: Some(Rc::new(Way { step, before: self.way.clone() })) }
     }
 
-    /// Returns the place of a field. The value is null if the object has no such field.
+    /// Returns the value of a field, with its path. The value is null if the object has no such field.
     pub(super) fn field(&self, name: &'a str) -> Self {
         self.next(Key::Name(name), self.value.get(name).unwrap_or(&NULL))
     }
@@ -60,7 +60,7 @@ impl<'a> ManifestValue<'a> {
         fields.map(move |(name, value)| (name.as_str(), here.next(Key::Name(name), value)))
     }
 
-    /// The value at this place.
+    /// The value without its path.
     pub(super) fn value(&self) -> &'a Value {
         self.value
     }
@@ -70,7 +70,7 @@ impl<'a> ManifestValue<'a> {
         !self.value.is_null()
     }
 
-    /// Returns the text at this place. Returns an empty text if the value is not a text.
+    /// Returns the value as a text. Returns an empty text if the value is not a text.
     pub(super) fn text(&self) -> &'a str {
         self.value.as_str().unwrap_or_default()
     }
@@ -80,14 +80,14 @@ impl<'a> ManifestValue<'a> {
         self.value[name].as_str().unwrap_or_default()
     }
 
-    /// Returns the whole number at this place, or `None` if the value is not a whole number. Accepts `1.0`, as Go does.
+    /// Returns the value as a whole number, or `None` if the value is not a whole number. Accepts `1.0`, as Go does.
     pub(super) fn number(&self) -> Option<i64> {
         let whole = |number: f64| number.fract() == 0.0 && number.abs() < 9.0e15;
         #[expect(clippy::cast_possible_truncation, reason = "the number is whole and small enough")]
         self.value.as_i64().or_else(|| self.value.as_f64().filter(|number| whole(*number)).map(|number| number as i64))
     }
 
-    /// Returns the names and indices from the manifest's root to this place.
+    /// Returns the path: the names and indices from the manifest's root to the value.
     pub(super) fn steps(&self) -> Vec<PathStep> {
         let (mut steps, mut way) = (Vec::new(), self.way.as_ref());
         while let Some(here) = way {

@@ -2,9 +2,9 @@
 //! Checks the values in pods, workloads, Services and configuration, and the names of fields.
 //!
 //! The guard has already checked the manifest, so each value has the type of its field. The check reports only values
-//! that every supported version of Kubernetes refuses. For example, it accepts a value that only an older version
-//! refuses. With [`Checks::Fields`], the check also reports a few values that only newer versions refuse. The check
-//! cannot find values that an API server refuses because of quotas, webhooks or other objects of the cluster.
+//! that every supported version of Kubernetes refuses. For example, the check accepts a value that only an older
+//! version refuses. With [`Checks::Fields`], the check also reports a few values that only newer versions refuse. The
+//! check cannot find values that an API server refuses because of quotas, webhooks or other objects of the cluster.
 
 mod checks;
 mod claim;

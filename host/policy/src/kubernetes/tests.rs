@@ -259,7 +259,7 @@ fn invalid_services_and_configmaps_are_found() {
     );
 }
 
-/// A manifest of a kind with this spec.
+/// Returns the findings in a manifest with this kind and this spec.
 fn of_kind(version: &str, kind: &str, spec: &Value) -> Vec<String> {
     told(&json!({"apiVersion": version, "kind": kind, "metadata": {"name": "w"}, "spec": spec}))
 }

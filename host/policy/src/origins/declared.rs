@@ -1,4 +1,4 @@
-//! Decides whether a schema declares the place that an origin names.
+//! Decides whether the schema of a kind or of settings declares the path that an origin names.
 
 use serde_json::Value;
 

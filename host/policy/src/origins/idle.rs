@@ -1,4 +1,5 @@
-//! Finds declared origins that cover no value. The author of the policy probably wrote a wrong path or place.
+//! Finds declared origins that cover no value. The author of the policy probably wrote a wrong path, or named a wrong
+//! place as the origin.
 
 use std::slice;
 
@@ -10,11 +11,11 @@ use crate::{contract::Origin, limits::Limits};
 /// Whether an origin covers a value in its manifest, and if not, the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Coverage {
-    /// The place of the origin has an equal value for at least one value at or below the origin's path.
+    /// At least one value at or below the origin's path equals the value in the place that the origin names.
     Covers,
-    /// The manifest has a value at the origin's path, but the place has no equal value.
+    /// The manifest has a value at the origin's path, but the place that the origin names has no equal value.
     Differs,
-    /// The manifest has no value at this path.
+    /// The manifest has no value at the origin's path.
     Absent(Vec<PathStep>),
     /// The manifest does not have the list item that the origin names.
     NoItem,

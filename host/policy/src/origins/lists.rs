@@ -7,7 +7,7 @@ use std::{cell::RefCell, collections::HashMap};
 
 use serde_json::Value;
 
-/// The positions of the items in each list that a look-up has searched.
+/// An index of each list that a look-up has searched: the positions of the list's items, by name.
 #[derive(Default)]
 pub(super) struct Lists<'a>(RefCell<HashMap<*const Value, Positions<'a>>>);
 

@@ -29,7 +29,7 @@ pub(crate) struct OriginPlace<'a> {
     pub(crate) is_below: bool,
 }
 
-/// The author of the value in a place.
+/// The author of the value in the place that an origin names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Author<'a> {
     /// The user, in the object.
@@ -42,13 +42,13 @@ pub(crate) enum Author<'a> {
 }
 
 impl OriginPlace<'_> {
-    /// Returns whether the place is in the object's spec.
+    /// Returns whether the place that the origin names is in the object's spec.
     pub(crate) fn is_of_the_spec(&self) -> bool {
         matches!(self.author, Author::Object) && self.path.first().and_then(PathStep::name) == Some("spec")
     }
 }
 
-/// The object, the settings or the found object in which a place is.
+/// The source that contains a place: the object, the settings or a found object.
 #[derive(Clone, Copy)]
 enum Root<'a> {
     Object,
@@ -114,8 +114,8 @@ impl<'a> Origins<'a> {
         places
     }
 
-    /// Returns the layer to which the sources of the value at a path belong. This is the overlay that set the variable,
-    /// if the path leads into a variable of an overlay. Otherwise, it is the layer that returned the plan.
+    /// Returns the number of the layer that declared the sources of the value at a path. For a path into a variable
+    /// that an overlay set, this is the overlay. For any other path, this is the layer that returned the plan.
     fn author(&self, manifest: &Value, path: &[PathStep]) -> usize {
         let overlay = || {
             let env = path.iter().position(|step| step.name() == Some("env"))?;
@@ -132,7 +132,8 @@ impl<'a> Origins<'a> {
         self.declared.contains_key(&(index, written(path)))
     }
 
-    /// Returns the path in the object's spec from which the policy computes the variable at a path.
+    /// Returns the path in the object's spec that a plan declares as the origin of a variable. `path` leads to the
+    /// variable.
     pub(crate) fn of_variable(&self, manifest: &Value, path: &[PathStep]) -> Option<String> {
         let at = path.iter().position(|step| step.name() == Some("env"))? + 1;
         let mut values = vec![manifest];
@@ -148,8 +149,9 @@ impl<'a> Origins<'a> {
         }
     }
 
-    /// Returns the declared sources of the value and of the values that contain it, the longest path first. For each
-    /// source, also returns the rest of the path, and the manifest's values along this rest.
+    /// Returns the declared sources of the value at `path` and of the values that contain this value, the longest path
+    /// first. Each source comes with the remaining steps to the value at `path`, and the manifest's value at each of
+    /// these steps.
     fn covering<'s>(
         &'s self,
         index: usize,
@@ -192,8 +194,9 @@ impl<'a> Origins<'a> {
         self.env.get(container)?.get(name)
     }
 
-    /// Adds the places of one source. If the source is a setting, it belongs to `layer`. The places in the settings of
-    /// lower layers only serve to explain to the author of an overlay why the guard rejects the value.
+    /// Adds the places that one declared source names. If the source is a setting, its path leads into the settings of
+    /// `layer`. The places in the settings of lower layers only serve to explain to the author of an overlay why the
+    /// guard rejects the value.
     fn follow(
         &self,
         layer: usize,

@@ -46,11 +46,11 @@ pub(crate) struct Places<'a> {
     pub(crate) layers: &'a [(&'a str, &'a Effective)],
     /// The number of the layer that returned the plan. 0 is the policy, and 1 is the lowest overlay.
     pub(crate) layer: usize,
-    /// The numbers of the overlays that set variables, by container and name. `None` for explanations, and for the plan
-    /// of an overlay.
+    /// The numbers of the overlays that set variables, by container and name. `None` if the host explains a plan, or
+    /// checks the plan of an overlay.
     pub(crate) mapped: Option<&'a BTreeMap<(String, String), usize>>,
-    /// For each layer, the found objects by the ids of needs. Only explanations use them, because the guard allows no
-    /// value because of a found object.
+    /// For each layer, the found objects by the ids of needs. The host uses them only to explain a plan. The guard does
+    /// not use them: a value in a found object is never a reason to allow a value.
     pub(crate) found: &'a [BTreeMap<String, Vec<Value>>],
 }
 
@@ -123,12 +123,12 @@ impl<'a> Origins<'a> {
         (origins, invalid)
     }
 
-    /// Returns whether the look-ups took too many steps. If they did, every further look-up finds nothing.
+    /// Returns whether the look-ups have used up all steps. After that, every further look-up finds nothing.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.steps.get() == 0
     }
 
-    /// Subtracts steps from the remaining steps. Returns whether some steps remain.
+    /// Uses up this number of the remaining steps. Returns whether any steps remain.
     fn spend(&self, steps: usize) -> bool {
         self.steps.set(self.steps.get().saturating_sub(steps));
         !self.is_exhausted()

@@ -17,7 +17,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Parses a source. The contract describes the form (`type source`).
+    /// Parses a source. In the contract, the comment at `type source` describes the form of the text.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if text.is_empty() || text.len() > TEXT {
             return None;

@@ -68,7 +68,8 @@ impl SetBy {
         self.0.get(child)?.get(path).copied()
     }
 
-    /// Records the values in which `children` differ from the layer below. The overlay with the number `at` set them.
+    /// Records the values that the overlay with the number `at` set: the values in which `children` differ from the
+    /// plan of the layer below.
     pub(super) fn note(&mut self, at: usize, children: &[Reference], below: &[Value], now: &[Value]) {
         for child in children {
             let Some(now) = now.iter().find(|manifest| is_of(manifest, child)) else { continue };

@@ -30,7 +30,7 @@ impl Bound {
     }
 }
 
-/// A stack with its settings, the facts about the cluster, and the privileges and checks for its answers.
+/// A stack with its settings, the facts about the cluster, and the options for the checks of its answers.
 pub(super) struct Binding {
     pub(super) base: Bound,
     pub(super) overlays: Vec<Bound>,

@@ -14,8 +14,8 @@ const BYTES: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DecisionId([u8; BYTES]);
 
-/// The key of the ids of a process. Without the key, nobody can use an id to test guesses of a secret input. With an
-/// empty key, the ids are the same in every process.
+/// The key with which a process computes the ids of its decisions. Without the key, nobody can use an id to test
+/// guesses of a secret input. With an empty key, the ids are the same in every process.
 #[derive(Clone, Default)]
 pub struct DecisionKey(Arc<[u8]>);
 

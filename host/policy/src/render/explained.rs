@@ -124,7 +124,7 @@ impl Rendered {
     }
 }
 
-/// Returns a place as text in the form of the contract. For a setting, also returns the settings layer.
+/// Returns the place of an origin as text, in the form of the contract. For a setting, also returns the settings layer.
 fn shown(place: &OriginPlace<'_>) -> (String, Option<String>) {
     let path = written(&place.path);
     match place.author {

@@ -102,7 +102,7 @@ impl Renderer {
     pub fn inputs(&self, rendered: &Rendered, is_cluster_scoped: impl Fn(&ResourceType) -> bool) -> PassInputs {
         let mut layers = Vec::new();
         for (at, ((policy, _), settings)) in self.layers().zip(&rendered.settings).enumerate() {
-            // If a pass ended early, it asked only some layers.
+            // If a pass ended early, the host asked only some of the layers.
             let found = match at.checked_sub(1) {
                 None => rendered.subject.found.as_slice(),
                 Some(overlay) => rendered.overlay_found.get(overlay).map_or(&[][..], Vec::as_slice),

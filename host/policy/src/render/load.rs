@@ -2,8 +2,8 @@
 //!
 //! The policy uses fuel to read the found objects, which other users may have written. With very large objects, the
 //! policy would run out of fuel in the middle of the pass, and this would look like a failure of the policy. So the
-//! host stops the pass before the policy reads them, and the primary object waits until the found objects are smaller.
-//! Even for the largest allowed objects, the default policies use only two thirds of their fuel.
+//! host stops the pass before the policy reads very large objects, and the primary object waits until the found objects
+//! are smaller. Even for the largest allowed objects, the default policies use only two thirds of their fuel.
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ const ALL_VALUES: usize = 50_000;
 /// The total size of the objects that one layer has seen so far.
 #[derive(Debug)]
 pub(super) struct Load {
-    /// The number of bytes that lookups can still read to find fields.
+    /// The number of bytes of objects that lookups can still read to find the selected fields.
     room: usize,
     bytes: Total,
     values: Total,
@@ -51,8 +51,8 @@ impl Default for Load {
 }
 
 impl Load {
-    /// Returns the number of bytes that lookups can still read to find fields. If a lookup needs more bytes, the lookup
-    /// sets the number to 0.
+    /// Returns the number of bytes of objects that lookups can still read to find the selected fields. If a lookup
+    /// needs more bytes, the lookup sets the number to 0.
     pub(super) fn room(&mut self) -> &mut usize {
         &mut self.room
     }
@@ -134,7 +134,7 @@ impl Load {
         (!too_large.is_empty()).then_some(Refusal::Waiting(too_large))
     }
 
-    /// Adds an object to the sums. Returns whether the sums are within the limits.
+    /// Adds the size of an object to the sums. Returns whether the sums are within the limits.
     fn add(&mut self, on: &Reference, bytes: usize, values: usize) -> bool {
         self.bytes.add(on, bytes);
         self.values.add(on, values);

@@ -57,8 +57,8 @@ struct Entries {
 }
 
 impl Memo {
-    /// Creates a memo with a capacity of about this many bytes. If the memo is full, it first removes the answers that
-    /// no caller has used for the longest time.
+    /// Creates a memo with a capacity of about this many bytes. A full memo first removes the answers that no caller
+    /// has used for the longest time.
     pub fn new(bytes: usize) -> Self {
         Self { capacity: bytes, entries: Mutex::default() }
     }

@@ -48,7 +48,7 @@ struct Ledger {
     asked: Vec<Asked>,
     /// The number of the layer that answered last: 0 is the policy, and 1 is the lowest overlay.
     asking: usize,
-    /// Whether the limits of [`Load`] hid a needed object from a layer.
+    /// Whether a size limit hid the object or a needed object from a layer.
     is_cut: bool,
 }
 
@@ -73,7 +73,7 @@ struct CheckedPlan {
     manifests: Vec<Value>,
 }
 
-/// The answer of another layer that the guard needs to check a plan.
+/// The part of another layer's answer with which the guard compares a plan.
 enum Under<'a> {
     /// The variables that overlays set in the plan of the policy.
     Mapping(&'a Overlaid),
@@ -199,7 +199,7 @@ impl Pass<'_> {
     }
 
     /// Asks each layer for its mapping, then the policy for its plan, and then each overlay to amend the plan. The
-    /// guard checks the plan after each layer, so that it knows which layer caused a breach.
+    /// guard checks the plan after each layer, so that the guard knows which layer caused a breach.
     fn decide(&self, ledger: &mut Ledger) -> Result<Verdict, PolicyFailure> {
         let mut sandbox = self.base.open()?;
         let (subject, mut env) = match self.map_env(self.base, &mut *sandbox, Vec::new(), ledger)? {

@@ -72,7 +72,7 @@ impl RecordedLookup<'_> {
         self.inputs.layers.iter().flat_map(|layer| &layer.needs)
     }
 
-    /// Returns the recorded answer for a target: the answer with exactly these fields, or the fields from an answer
+    /// Returns the recorded answer for a target. If no answer has exactly these fields, selects them from an answer
     /// with more fields.
     fn recorded(&self, target: &Target, fields: &Fields) -> Option<Sighting> {
         let of_target = || {
@@ -108,7 +108,7 @@ fn covers(recorded: &Fields, wanted: &Fields) -> bool {
     !wanted.is_whole() && wanted.paths().iter().all(is_recorded)
 }
 
-/// Returns whether an answer depends on the selected fields.
+/// Returns whether an answer contains objects, of which a need can select fields.
 fn has_fields(answer: &RecordedAnswer) -> bool {
     matches!(answer, RecordedAnswer::Objects(objects) if !objects.is_empty())
 }

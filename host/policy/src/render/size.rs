@@ -2,7 +2,8 @@
 //!
 //! The policy reads its object in every pass, and the fuel of a pass is limited. A very large object would use up the
 //! fuel in the middle of the pass, and this would look like a failure of the policy. So the host checks the size first,
-//! and the user gets a message with the path, the size, the limit and a remedy. Policies also have their own limits.
+//! and the user gets a message with the path, the size, the limit and a remedy. A policy can have lower limits of its
+//! own.
 
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ use crate::{
 const VALUES: usize = 40_000;
 /// The maximum number of fields of one JSON object within a Kubernetes object.
 const FIELDS: usize = 10_000;
-/// From this size in bytes on, a message calls an object large. Ordinary objects have a few kilobytes.
+/// The minimum size in bytes of an object that a message calls large. Ordinary objects have a few kilobytes.
 const LARGE: usize = 64 << 10;
 
 /// Refuses an object that is too large, and names the largest part.

@@ -48,7 +48,7 @@ pub struct RolloutSteps {
     pub pause: Wait,
     /// How long the operator waits until a moved object is ready again.
     pub patience: Wait,
-    /// The unit that the shares count.
+    /// The unit in which `shares` counts: objects or namespaces.
     pub by: RolloutUnit,
     /// The maximum number of pods of moved objects that are not ready at the same time.
     pub max_unavailable: Share,

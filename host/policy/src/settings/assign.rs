@@ -9,9 +9,9 @@ use super::{
 };
 use crate::near::nearest;
 
-/// Converts `--set` arguments to layers. `policies` contains the name and the schema of every policy. An argument whose
-/// path begins with a policy's name applies to this policy. Any other argument applies to every policy that has the
-/// setting.
+/// Converts `--set` arguments to layers. `policies` contains the name and the schema of every policy. If the path of an
+/// argument is a policy's name and then a setting of this policy, the argument applies to this policy. Any other
+/// argument applies to every policy that has the setting.
 pub fn assignments(arguments: &[String], policies: &[(&str, &Schema)]) -> Result<Vec<Layer>, SettingsErrors> {
     let mut layers = Vec::new();
     let mut errors = Vec::new();

@@ -1,8 +1,8 @@
 //! Limits the expanded size of a schema before the host builds a validator.
 //!
 //! A validator copies the target of each `$ref`. So a few kilobytes of nested references can expand beyond any
-//! machine's memory, and a long chain of references can overflow the stack. This module walks the schema with every
-//! `$ref` expanded, and stops at the limits.
+//! machine's memory, and a long chain of references can overflow the stack. This module visits every value of the
+//! schema with every `$ref` expanded, and stops at the limits.
 
 use serde_json::{Map, Value};
 
@@ -45,7 +45,7 @@ pub(super) fn times(part: &Map<String, Value>) -> usize {
     if part.contains_key("unevaluatedProperties") || part.contains_key("unevaluatedItems") { 3 } else { 1 }
 }
 
-/// The state of a walk through a schema.
+/// The state while the host visits all values of a schema.
 struct BoundsWalk<'a> {
     root: &'a Value,
     left: usize,
@@ -70,8 +70,8 @@ impl<'a> BoundsWalk<'a> {
         }
     }
 
-    /// Walks every field. Treats a field with the name of a keyword like the keyword, even inside of a default or an
-    /// example. So the walk may refuse a valid schema, but never overlooks a reference.
+    /// Visits every field. Treats a field with the name of a keyword like the keyword, even inside of a default or an
+    /// example. So the host may refuse a valid schema, but never overlooks a reference.
     fn fields(&mut self, fields: &'a Map<String, Value>, level: usize) -> Result<(), SchemaError> {
         for (name, value) in fields {
             self.path.push(name);

@@ -66,8 +66,8 @@ impl Origin {
     }
 
     /// Returns whether this layer comes from the process's own flags. Returns false for the environment: in the chart's
-    /// pods, it contains a copy of `kaos-operator-config`. Users with the right to install policies can perhaps also
-    /// write this ConfigMap.
+    /// pods, the environment contains a copy of `kaos-operator-config`. Users with the right to install policies can
+    /// perhaps also write this ConfigMap.
     pub(crate) fn is_of_flags(&self) -> bool {
         matches!(self, Self::PolicyFile(_) | Self::File(_) | Self::CommandLine)
     }

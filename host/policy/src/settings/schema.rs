@@ -14,7 +14,8 @@ use super::{
 const SETTINGS: usize = 2_000;
 /// The maximum depth of settings.
 const DEPTH: usize = 16;
-/// The maximum number of references that the host follows for one setting.
+/// The host follows the references and alternatives of a setting only while the setting has fewer schema parts than
+/// this number.
 const HOPS: usize = 16;
 /// The maximum number of schema parts that the host reads for one setting. Only the validator reads further parts.
 const FACETS: usize = 256;

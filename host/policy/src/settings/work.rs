@@ -88,7 +88,7 @@ impl Work<'_> {
                 (Some(pattern), Some(text)) => self.take(self.patterns.steps(pattern, text)),
                 _ => Some(()),
             },
-            // For `enum`, the validator compares the value with each item. For `uniqueItems`, the validator walks the
+            // For `enum`, the validator compares the value with each item. For `uniqueItems`, the validator visits the
             // whole value.
             "enum" => below(part).try_for_each(|part| self.compare(value, part)),
             "const" => self.compare(value, part),

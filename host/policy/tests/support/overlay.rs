@@ -37,7 +37,7 @@ pub(crate) struct Overlay {
 }
 
 impl Overlay {
-    /// Creates an overlay that changes plans. It may change all types that the tests use.
+    /// Creates an overlay that changes plans. The overlay may change all types that the tests use.
     pub(crate) fn amending(name: &'static str, amend: impl Fn(&mut Plan) + Send + Sync + 'static) -> Self {
         let amend = move |mut plan: Plan| {
             amend(&mut plan);

@@ -30,8 +30,8 @@ fn without(rules: &[Value], (resource, verb): (&str, &str)) -> Vec<Value> {
     rest
 }
 
-/// Returns whether the API server rejected a request for lack of this right. The API server checks the right as part of
-/// another request, such as a patch of a child.
+/// Returns whether the API server rejected a request because the operator lacks this right. The request itself is
+/// another one, such as a patch of a child, and the API server checks the right as a part of it.
 fn misses((resource, verb): (&str, &str), request: &Request) -> bool {
     let refused = request.code == 403 && request.verb == "patch";
     let owner = resource.strip_suffix("s/finalizers").filter(|_| verb == "update");
@@ -48,8 +48,8 @@ fn misses((resource, verb): (&str, &str), request: &Request) -> bool {
         }
 }
 
-/// Runs an operator without one right on the team's objects, until the API server rejects a request for lack of this
-/// right.
+/// Runs an operator without one of its rights on the team's objects, until the API server rejects a request because
+/// this right is missing.
 async fn live_without(release: &Release, world: &World, all: &[Value], right: (&str, &str)) {
     EVERYWHERE.set_rules(release, &without(all, right));
     let mark = release.cluster.audit().mark().unwrap();
@@ -111,8 +111,8 @@ fn without_following(rules: &[Value], resource: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_lost_right_to_watch_policies_is_reported_and_missed_packages_are_found() {
-    // Use long lease times, because a busy machine can need longer than the default times to restart the API server. If
-    // the operator lost its Lease, it would end.
+    // Use long times for the Lease, because the operator would end if it lost its Lease. On a busy machine, the restart
+    // of the API server can take longer than the default times allow.
     let patient = "controllerManager.manager.extraArgs={--leader-elect-lease-duration=10m,\
                    --leader-elect-renew-deadline=9m}";
     let release = Release::install(&["--set", patient]).await;

@@ -1,4 +1,5 @@
-//! The OpenAPI schemas of the kinds that the embedded cluster serves, as a real API server publishes them.
+//! Records the OpenAPI schemas of the kinds that the embedded cluster serves, as a real API server publishes these
+//! schemas.
 //!
 //! The descriptions in the schemas come from Kubernetes, which has the license Apache-2.0.
 
@@ -107,7 +108,7 @@ fn references(node: &Value, names: &mut Vec<String>) {
 }
 
 /// Removes each `default` with a zero value, because Kubernetes' generator of schemas adds such a default to each
-/// required field. Also replaces a list of a single schema with this schema.
+/// required field. Also replaces a list that contains a single schema by this schema.
 fn tidy(node: &Value) -> Value {
     match node {
         Value::Object(fields) => {

@@ -1,5 +1,6 @@
-//! Checks the table `Rust to JavaScript` of the guide. The test has a script with all code of the table's second
-//! column, and a policy in Rust with all code of the first column. Both must give the same answers.
+//! Checks the table `Rust to JavaScript` of the guide. The test has two policies: a script, which contains all code in
+//! the table's second column, and a policy in Rust, which contains all code in the first column. The two policies must
+//! give the same answers.
 
 mod policy;
 
@@ -38,7 +39,7 @@ fn rows() -> Vec<Row> {
     rows.collect()
 }
 
-/// Puts the code of the table into the script. Fails if the script has no «…» for a piece of code.
+/// Puts the code of the table into the script. Fails if the script contains no «…» for a piece of code.
 fn script() -> String {
     let rows = rows();
     assert!(rows.len() > 10, "the table has only {} rows", rows.len());
@@ -53,7 +54,7 @@ fn script() -> String {
             script = script.replace(&places(start), code);
         }
     }
-    // The guide writes `…` instead of a blocker.
+    // Put a blocker into this code, because the guide writes `…` there.
     script = script.replace("kaos.waiting(…)", "kaos.waiting(gate)");
     let (_, code) = script.split_once("\nconst ").unwrap();
     assert!(!code.contains(['«', '…']), "the table has no such code: {code}");

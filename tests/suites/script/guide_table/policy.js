@@ -1,6 +1,7 @@
 // The policy of the test in JavaScript. The test replaces each «…» by code from the second column of the guide's table.
-// The text between « and » is the beginning of the text in the row's first column. If the second column has several
-// pieces of code, a number at the end chooses one, counted from 0. Without a number, the test takes the first piece.
+// The text between « and » chooses a row: it is the beginning of the text in the row's first column. If the row's
+// second column has several pieces of code, a number after a colon chooses one of them, counted from 0. Without a
+// number, the test takes the first piece.
 const path = 'data', from = 'spec.title', origin = 'spec.passwordFrom.secretKeyRef';
 const name = 'login', key = 'password', reason = 'NotFound', message = 'the Secret is missing';
 

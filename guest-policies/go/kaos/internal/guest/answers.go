@@ -1,4 +1,4 @@
-// Package guest has the code that the exports of policies and the exports of overlays share.
+// Package guest has the code that is the same in the exported functions of policies and of overlays.
 package guest
 
 import (
@@ -11,7 +11,7 @@ import (
 // NoSettings is the schema of a policy without settings.
 const NoSettings = `{"additionalProperties":false,"type":"object"}`
 
-// Describe returns the description of a policy or an overlay, with a canonical schema.
+// Describe returns the descriptor of a policy or an overlay, with the settings schema as canonical JSON.
 func Describe(of interface{ Describe() kaos.Descriptor }) kaos.Descriptor {
 	descriptor := of.Describe()
 	if descriptor.SettingsSchema == "" {
@@ -41,7 +41,7 @@ func MapEnv(of any, subject *kaos.Subject, base []kaos.EnvVar) ([]kaos.EnvVar, k
 	return env, Refusal("MapEnv", err)
 }
 
-// Plan returns the plan, or a refusal. `method` is the policy's method that answered. A panic names this method.
+// Plan returns the plan, or a refusal. `method` is the policy's method that returned it, for the text of a panic.
 func Plan(method string, plan *kaos.Plan, err error) (kaos.Plan, kaos.Refusal) {
 	if refused := Refusal(method, err); refused != nil {
 		return kaos.Plan{}, refused
@@ -52,7 +52,7 @@ func Plan(method string, plan *kaos.Plan, err error) (kaos.Plan, kaos.Refusal) {
 	return *plan, nil
 }
 
-// Refusal returns the refusal in an error. Any other error is a mistake of the policy, so Refusal panics.
+// Refusal returns `err` as a refusal. If `err` is another error, the policy has a bug, so Refusal panics.
 func Refusal(method string, err error) kaos.Refusal {
 	if err == nil {
 		return nil

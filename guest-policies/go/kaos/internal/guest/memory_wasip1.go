@@ -2,8 +2,8 @@ package guest
 
 import "unsafe"
 
-// Sandbox is the memory of the component. The garbage collector does not see the addresses that the host holds. So
-// Sandbox refers to the values at these addresses, until neither the host nor the policy needs them.
+// Sandbox is the memory of the component. The garbage collector does not see the addresses that only the host has. So
+// Sandbox refers to the values at these addresses while the host or the policy needs the values.
 type Sandbox struct {
 	arguments [][]uint64
 	results   [][]uint64
@@ -18,7 +18,7 @@ func pointer(at uint32) *byte { return (*byte)(unsafe.Pointer(uintptr(at))) }
 // Bytes returns the bytes at an address.
 func (*Sandbox) Bytes(at, size uint32) []byte { return unsafe.Slice(pointer(at), size) }
 
-// Text returns the text at an address. It copies nothing: the text consists of the bytes that the host wrote.
+// Text returns the text at an address. It does not copy the bytes that the host wrote.
 func (*Sandbox) Text(at, size uint32) string {
 	if size == 0 {
 		return ""
@@ -37,20 +37,20 @@ func (s *Sandbox) Allocate(size uint32) uint32 {
 	return address(bytes)
 }
 
-// Place returns the address of the bytes of a text.
+// Place returns the address of the bytes of a text, and keeps the text.
 func (s *Sandbox) Place(text string) uint32 {
 	s.texts = append(s.texts, text)
 	return uint32(uintptr(unsafe.Pointer(unsafe.StringData(text))))
 }
 
-// Begin forgets the results of the previous call, because the host has copied them.
+// Begin releases the results of the previous call, because the host has copied them.
 func (s *Sandbox) Begin() { s.results, s.texts = nil, nil }
 
-// Taken forgets the arguments of this call. The texts that the policy has read from the arguments keep their bytes.
+// Taken releases the arguments of this call. Texts that the policy has read from the arguments keep their bytes.
 func (s *Sandbox) Taken() { s.arguments = nil }
 
-// The host calls realloc to place the arguments of a call. The host never changes the size of a text, because both the
-// host and the component use UTF-8.
+// The host calls realloc to allocate memory for the arguments of a call. The host never changes the size of a text,
+// because both the host and the component use UTF-8.
 //
 //go:wasmexport cabi_realloc
 func realloc(old, oldSize, align, size uint32) uint32 {

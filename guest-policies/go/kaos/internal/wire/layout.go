@@ -22,7 +22,7 @@ var (
 	variants = map[reflect.Type][]reflect.Type{}
 )
 
-// Variant declares the cases of the variant V, in the order of the contract.
+// Variant registers the cases of the variant V, in the order of the contract.
 func Variant[V any](cases ...V) {
 	types := make([]reflect.Type, len(cases))
 	for i, c := range cases {
@@ -75,7 +75,7 @@ func tagged(cases ...reflect.Type) layout {
 	return layout{alignUp(payload(all.align)+all.size, all.align), all.align}
 }
 
-// payload returns the position of the content, which follows the number of the case.
+// payload returns the offset of a case's content, which follows the number of the case.
 func payload(align uint32) uint32 { return alignUp(1, align) }
 
 func casesOf(t reflect.Type) []reflect.Type {

@@ -18,7 +18,7 @@ type Memory interface {
 	Place(text string) uint32
 }
 
-// Write places a value and returns its address.
+// Write writes a value into the memory and returns its address.
 func Write(m Memory, value any) uint32 {
 	v := reflect.ValueOf(value)
 	at := m.Allocate(layoutOf(v.Type()).size)
@@ -26,7 +26,7 @@ func Write(m Memory, value any) uint32 {
 	return at
 }
 
-// WriteResult places a result: the error, or the value if the error is nil. E is the variant of the error.
+// WriteResult writes a result: the error `refused`, or `value` if the error is nil. E is the variant of the error.
 func WriteResult[T, E any](m Memory, value T, refused E) uint32 {
 	ok, no := reflect.TypeFor[T](), reflect.TypeFor[E]()
 	all := tagged(ok, no)

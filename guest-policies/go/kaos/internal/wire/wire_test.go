@@ -15,7 +15,7 @@ func (a *arena) Text(at, size uint32) string  { return string(a.Bytes(at, size))
 
 func (a *arena) Allocate(size uint32) uint32 {
 	at := alignUp(uint32(len(a.bytes)), 8)
-	// New bytes are not zero, because no result may depend on bytes that nothing has written.
+	// Fill new bytes with a value other than zero, because no result may depend on bytes that Write did not write.
 	a.bytes = append(a.bytes, make([]byte, at-uint32(len(a.bytes)))...)
 	a.bytes = append(a.bytes, []byte(strings.Repeat("\xff", int(size)))...)
 	return at

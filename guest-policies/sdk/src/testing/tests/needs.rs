@@ -159,7 +159,7 @@ chain_with_needs!(
 );
 
 chain_with_needs!(
-    /// A policy that needs a ConfigMap with the name of the object, and all Pods with the name as a label.
+    /// A policy that needs a ConfigMap with the name of the object, and all Pods with this name in a label.
     Namesake,
     |subject| {
         let name = subject.object().name().to_owned();

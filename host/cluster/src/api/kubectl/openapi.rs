@@ -1,4 +1,4 @@
-//! OpenAPI. Version 3 has one document for each group, as kubectl reads it. Version 2 has only one document.
+//! OpenAPI. Version 3 has one document for each version of a group. Version 2 has one document in total.
 //!
 //! Version 2 is only available as JSON. Clients that accept only protobuf get 406.
 
@@ -121,7 +121,7 @@ fn custom_schema(resource: &Resource, schema: &Value) -> Value {
     schema
 }
 
-/// Describes the paths by which clients find the kind of a resource, and the parameters of writes.
+/// Describes the paths of a resource, from which clients read the resource's kind and the parameters of writes.
 fn describe_paths(resource: &Resource, name: &str, paths: &mut Map<String, Value>) {
     let parameter = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string"}});
     let parameters: Vec<Value> = ["dryRun", "fieldManager", "fieldValidation", "force"].map(parameter).into();

@@ -1,5 +1,5 @@
-//! Checks that after any errors, the memory contains the same objects as the server, and every concerned object was
-//! woken.
+//! Checks the cache after random errors: it contains the same objects as the server, and the watch woke every concerned
+//! object.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

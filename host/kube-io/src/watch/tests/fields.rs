@@ -59,7 +59,7 @@ fn needs(rng: &mut Rng, targets: &[Target]) -> Vec<Followed> {
     some.into_iter().map(|target| need(target, rng)).collect()
 }
 
-/// Returns whether a target only increases the number of selectors.
+/// Returns whether a target selects no object, so that it only increases the number of selectors.
 fn is_unused(target: &Target) -> bool {
     matches!(target, Target::Labelled(selector) if selector.labels[0].0 == "nobody-has")
 }
@@ -157,8 +157,8 @@ async fn a_change_wakes_exactly_the_objects_whose_answer_it_changes() {
     }
 }
 
-/// Runs passes that look, wait and look again, while objects change and watches break. If the answer to a need changed
-/// after a pass read the answer, the watch must have woken the object of the pass.
+/// Runs passes that register needs and read the answers, while objects change and watches break. If an answer changed
+/// after a pass read it, the watch must have woken the object of the pass.
 async fn no_wake_is_lost(seed: u64) {
     let backoff = crate::backoff::Backoff { first: Duration::from_millis(100), max: Duration::from_secs(5) };
     let bench = Bench::start_with(WatchOptions { backoff, seed, ..options() }).await;

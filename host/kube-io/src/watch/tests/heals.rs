@@ -193,7 +193,7 @@ async fn a_version_that_the_server_forgot_leads_to_a_list_that_removes_vanished_
     assert!(bench.watch.trouble(&widget()).is_none());
 }
 
-/// Loses every event for a while.
+/// Makes the server drop every event except bookmarks.
 struct Deaf;
 
 impl FaultPlan for Deaf {
@@ -216,7 +216,7 @@ async fn the_next_list_finds_changes_without_events() {
     bench.wakes(&["t/a", "t/b"]).await;
 }
 
-/// Forgets every version at once, and counts the lists.
+/// Makes the server answer to each watch that it forgot the version, and counts the requests for lists.
 struct Forgetful(Arc<AtomicUsize>);
 
 impl FaultPlan for Forgetful {
@@ -249,8 +249,8 @@ async fn a_server_that_forgets_at_once_where_we_were_is_not_asked_without_a_paus
     bench.wakes(&["t/b"]).await;
 }
 
-/// Refuses watches for a while, and then answers that the server forgot the version of the watch. Records the time of
-/// this answer, and the time of the next list.
+/// Makes the server refuse watches for a while, and then answer that it forgot the version of the watch. Records the
+/// time of this answer, and the time of the next list.
 struct Restored {
     refused: usize,
     forgot: Arc<Mutex<Option<Instant>>>,

@@ -192,7 +192,8 @@ async fn a_listed_namespace_in_which_nothing_may_be_read_is_not_waited_for_while
     assert!(bench.watch.barred().is_empty());
 }
 
-/// Lets two minutes pass, with retries. Checks that readiness and passes never wait for the namespace `u`.
+/// Lets two minutes pass, in which the operator retries. Checks that readiness and passes never wait for the namespace
+/// `u`.
 async fn u_is_not_waited_for(bench: &Bench) {
     bench.requests();
     for _ in 0..1_200 {

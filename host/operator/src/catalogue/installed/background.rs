@@ -19,7 +19,7 @@ pub(super) enum Stand {
     Ended,
 }
 
-/// Reports, when it is dropped, that a background task has stopped.
+/// A value that reports that a background task has stopped, when the value is dropped.
 pub(super) struct Over(CancellationToken, Arc<Notify>);
 
 impl Over {

@@ -36,7 +36,8 @@ pub(crate) struct Misfit {
     pub(crate) error: LoadError,
     /// The settings that cause the error.
     pub(crate) cause: Origin,
-    /// Whether the error ends with the running rollouts: the settings fit the policies that are being rolled out.
+    /// Whether the error disappears when the running rollouts end: the settings fit the policies that are being rolled
+    /// out.
     pub(crate) is_before: bool,
 }
 
@@ -172,8 +173,8 @@ fn answers_of(arranged: &Arranged) -> impl Iterator<Item = (bool, &Answers)> {
 
 impl RevisionSet {
     /// Returns the cases for a revision, as if the revisions in `serving` were serving. `shared` are the settings for
-    /// the whole cluster. If an older package has the revision's place, returns the same cases as if it did not,
-    /// because the older package may disappear at any time.
+    /// the whole cluster. Ignores an older package in the revision's place, because the older package may disappear at
+    /// any time.
     pub(crate) fn cases_as_first(
         &mut self,
         name: &str,

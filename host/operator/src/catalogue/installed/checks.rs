@@ -77,7 +77,7 @@ impl Checks {
         }
     }
 
-    /// Returns whether a check for this namespace would start at once.
+    /// Returns whether the check of a package of this namespace would start at once.
     pub(super) fn has_room_for(&self, namespace: &str) -> bool {
         let mut going_on = self.under_way.values().filter(|check| !check.over.is_cancelled());
         going_on.all(|check| namespace == self.home && check.namespace != self.home)

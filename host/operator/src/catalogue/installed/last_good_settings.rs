@@ -30,9 +30,9 @@ impl LastGoodSettings {
         Self { api: Api::namespaced(client, namespace), is_read: false, kept: None }
     }
 
-    /// Returns the last good settings. If the operator's own ConfigMap did not exist when the operator stored them, the
-    /// settings are empty. Returns `None` if the operator stored no settings yet. Reads the second ConfigMap only once,
-    /// because only the operator writes it.
+    /// Returns the last good settings. The settings are empty if the operator's own ConfigMap did not exist when the
+    /// operator stored the settings. Returns `None` if the operator stored no settings yet. Reads the second ConfigMap
+    /// only once, because only the operator writes it.
     pub(super) async fn get(&mut self) -> Result<Option<Layer>, StepError> {
         if !self.is_read {
             let kept = self.api.get_opt(FITTED_CONFIG).await;

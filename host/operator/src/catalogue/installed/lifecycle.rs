@@ -1,11 +1,11 @@
 //! Moves revisions from state to state. The operator finds a package, checks and admits the package, and lets it serve.
 //! Later, another revision replaces the package's revision, or the operator quarantines it. Each round observes the
-//! packages and records, plans the actions that are due, and executes these actions.
+//! packages and the PolicyRevisions, plans the actions that are due, and executes these actions.
 //!
 //! | module | content |
 //! |---|---|
 //! | `observe` | observes the packages and the changes since the last round |
-//! | `facts` | facts that follow from the records together with the admitted revisions; pure |
+//! | `facts` | facts that follow from the PolicyRevisions and the admitted revisions; pure |
 //! | `plan` | computes the actions that are due; pure |
 //! | `execute` | executes the actions, one after another |
 //! | `reconcile_packages` | decides the next step with each package |
@@ -26,10 +26,10 @@
 //! | `restoring` | loads recorded revisions |
 //! | `not_loadable` | loads policies of tenants in the background, and retries policies that cannot be loaded for now |
 //! | `bytes_missing` | replaces active revisions that cannot be loaded any more with their predecessors |
-//! | `record_deleted` | writes records and stored bytes again after a user deleted them |
+//! | `record_deleted` | writes PolicyRevisions and stored bytes again after a user deleted them |
 //! | `renaming` | finds the predecessor of a renamed ConfigMap |
 //! | `rollout` | moves the objects to a revision in steps |
-//! | `revision_history` | counts objects, and deletes old records |
+//! | `revision_history` | counts objects, and deletes old PolicyRevisions |
 //! | `budgets` | records in which namespaces objects wait because a budget is used up |
 //! | `enter` | records the state that a revision enters, and writes an Event |
 //! | `naming`, `transition` | the names of revisions, and the state that a revision enters |
@@ -124,7 +124,8 @@ pub(super) struct Lifecycle {
     /// lists the revisions that are not loaded yet: first the possible fallbacks, then the policy itself.
     loading: BTreeMap<String, VecDeque<String>>,
     /// Revisions that the operator compiles so that they can serve again, each in the place of a quarantined revision.
-    /// The value is true if no policy answers in the place of the quarantined revision until the compilation ends.
+    /// An entry's value is true if no policy answers in the place of the quarantined revision until the compilation
+    /// ends.
     restoring: BTreeMap<String, bool>,
     /// The serving revisions and the content of the operator's own ConfigMap at the last swap. The next round compares
     /// these values with the current state to decide whether another swap is needed.
@@ -143,7 +144,8 @@ pub(super) struct Lifecycle {
     /// preview is not finished yet.
     permitted: BTreeSet<String>,
     /// For each refused or held revision, the other revisions and the approvals on which the refusal or the hold
-    /// depended when it began. If they change, the operator checks the refused or held revision again.
+    /// depended when it began. If these revisions or approvals change, the operator checks the refused or held revision
+    /// again.
     refused_under: BTreeMap<String, BTreeSet<String>>,
     /// The serving revisions whose source was deleted.
     without_source: BTreeSet<String>,
@@ -159,7 +161,7 @@ pub(super) struct Lifecycle {
     /// Revisions for which this process has counted the objects: revisions that this process admitted, and revisions
     /// whose objects all had a pass since this process started.
     counted: BTreeSet<String>,
-    /// The record that could not be deleted in the last attempt.
+    /// The PolicyRevision that the operator failed to delete in the last attempt.
     stuck: Option<String>,
     /// The facts that this process remembers between two looks at the objects of each open rollout.
     rollouts: BTreeMap<String, rollout::RolloutLooks>,
@@ -226,8 +228,8 @@ impl Lifecycle {
         }
     }
 
-    /// Waits until packages or records change, or until a check, a trial, a preview or a question to the API server
-    /// ends.
+    /// Waits for a change of a package or a PolicyRevision, or for the end of a check, a trial, a preview or a question
+    /// to the API server.
     pub(super) async fn changed(&self) {
         tokio::select! {
             () = self.sources.changed() => {}
@@ -239,17 +241,17 @@ impl Lifecycle {
         }
     }
 
-    /// Takes every step that is possible now. Returns the delay after which the next round starts even if nothing
-    /// changes, and the error of a failed step.
+    /// Runs one round. Returns the delay after which the next round starts even if nothing changes, and the error of a
+    /// failed step of this round.
     pub(super) async fn settle(&mut self) -> (Option<Duration>, Result<(), StepError>) {
         let mut wait = None;
         let done = self.round(&mut wait).await;
         (wait, done)
     }
 
-    /// Observes the packages and records, plans the actions that are due, and executes these actions. After the
-    /// recorded revisions are restored, a step that fails does not delay other steps. The next round tries the failed
-    /// step again.
+    /// Observes the packages and the PolicyRevisions, plans the actions that are due, and executes these actions. After
+    /// the recorded revisions are restored, a step that fails does not delay other steps. The next round tries the
+    /// failed step again.
     async fn round(&mut self, wait: &mut Option<Duration>) -> Result<(), StepError> {
         let Some(found) = self.observe_packages(wait).await? else { return Ok(()) };
         self.take_up_changes(&found).await;
@@ -264,8 +266,8 @@ impl Lifecycle {
         }
         let planned = self.execute_all(&found, &BTreeMap::new()).await.done;
         // First let the policies serve that served before this process started, then check new packages. On a cluster
-        // without installed policies, first check all new packages: otherwise passes would apply children by the
-        // default policies, and soon change these children by the new packages.
+        // without installed policies, first check all new packages: otherwise passes would apply the children of the
+        // default policies, and soon change these children for the new packages.
         let is_fresh = self.installed.is_none() && self.revisions.entries.is_empty();
         let goes_on = begins && (found.is_empty() || !is_fresh);
         let went_on = if goes_on { self.serve().await } else { Ok(()) };
@@ -288,8 +290,7 @@ impl Lifecycle {
         let tidied = self.tidy(&found).await;
         self.count(&found).await;
         let budgets = self.note_budgets().await;
-        // Only a later process needs the stored bytes. So if the write of these bytes fails, no other step waits for
-        // it.
+        // Only a later process needs the stored bytes. So no other step waits for a failed write of these bytes.
         let kept = [self.keep_again().await, self.keep_last_good().await];
         let restoration = self.next_restoration(&found);
         *wait = [due, late, rolled.wait, recording, restoration, budgets].into_iter().chain(kept).flatten().min();

@@ -1,9 +1,9 @@
 //! Installs the policies that users add while the operator runs. The operator finds a policy in a ConfigMap, checks it
-//! at the gate, and lets it serve. If the policy fails on several objects, the operator stops it.
+//! at the gate, and lets it serve. If the policy fails on several objects, the operator stops serving the policy.
 //!
-//! One task takes all steps one after another, except checks, trials and questions, which run in the background. Passes
-//! do not wait for this task. The task is level-triggered: in each round, it compares the packages with its own records
-//! and takes the next step.
+//! One task takes all steps one after another, except checks, trials and questions to the API server, which run in the
+//! background. Passes do not wait for this task. The task is level-triggered: in each round, it compares the packages
+//! with the PolicyRevisions, and takes the next steps.
 //!
 //! | module | content |
 //! |---|---|

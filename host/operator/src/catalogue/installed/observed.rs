@@ -48,13 +48,13 @@ pub(super) fn observed(mut status: PolicyRevisionStatus, generation: i64) -> Pol
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Definition {
     Current,
-    /// The definition has no budgets.
+    /// The definition has no field for used-up budgets.
     WithoutBudgets,
-    /// The definition also lacks rollouts, and the state `Yielding`.
+    /// The definition also has no field for rollouts, and no state `Yielding`.
     WithoutRollouts,
-    /// The definition also lacks effects, approvals, and the states for them.
+    /// The definition also has no fields for effects and approvals, and no states for them.
     WithoutPreviews,
-    /// The definition also lacks conditions.
+    /// The definition also has no field for conditions.
     WithoutConditions,
 }
 
@@ -74,8 +74,8 @@ impl Definition {
         matches!(self, Self::Current | Self::WithoutBudgets)
     }
 
-    /// Returns the status without the fields and states that this definition lacks. If it lacks effects, the next
-    /// process computes the effect of the revision again.
+    /// Returns the status without the fields and states that this definition lacks. If the definition has no fields for
+    /// effects, the next process computes the effect of the revision again.
     pub(super) fn allowed(self, status: &PolicyRevisionStatus) -> PolicyRevisionStatus {
         let mut allowed = status.clone();
         if self == Self::Current {

@@ -48,7 +48,7 @@ pub(super) struct Basis {
 }
 
 impl Basis {
-    /// Returns the digest of the basis, without the frozen paths. Processes of the same version compute the same
+    /// Returns the digest of the basis, which ignores the frozen paths. Processes of the same version compute the same
     /// digest.
     pub(super) fn digest(&self) -> String {
         let replaced: Vec<_> = self.replaced.iter().map(Replaced::identity).collect();
@@ -72,7 +72,7 @@ struct LastPreview {
 }
 
 impl Previews {
-    /// Creates the value without any previews.
+    /// Creates the value, before any preview has started.
     pub(super) fn new(previewer: Arc<dyn Previewer>) -> Self {
         Self { previewer, background: Background::new(), known: BTreeMap::new() }
     }
@@ -108,7 +108,7 @@ impl Previews {
         self.known.get(revision).filter(|known| known.basis == *basis)?.effect.as_ref()
     }
 
-    /// Returns the last effect of a revision, on any basis.
+    /// Returns the last effect of a revision, even if the basis has changed.
     pub(super) fn last(&self, revision: &str) -> Option<&PolicyPreview> {
         self.known.get(revision)?.effect.as_ref().map(|effect| &effect.preview)
     }

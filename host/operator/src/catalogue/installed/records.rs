@@ -1,9 +1,8 @@
-//! Reads and writes PolicyRevisions, the records of revisions. The operator records the state of a revision before it
-//! acts on this state.
+//! Reads and writes PolicyRevisions. The operator records the state of a revision before it acts on this state.
 //!
-//! Only the operator writes the status, so it uses its own copy of the status and does not read the records again.
-//! Users annotate a PolicyRevision, for example to request another attempt, or delete it. The watch reports these
-//! changes.
+//! Only the operator writes the status, so it uses its own copy of the status and does not read the PolicyRevisions
+//! again. Users annotate a PolicyRevision, for example to request another attempt, or delete it. The watch reports
+//! these changes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -61,7 +60,7 @@ pub(crate) fn retry_command(name: &str, namespace: &str, last: Option<&str>) -> 
     format!("kubectl annotate policyrevision {name} -n {namespace} --overwrite {RETRY}={next}")
 }
 
-/// The field manager of the records.
+/// The field manager of the PolicyRevisions.
 pub(super) const MANAGER: &str = "kaos-operator-policies";
 
 /// A PolicyRevision.
@@ -75,17 +74,17 @@ pub(super) struct Records {
     seen: Store<Revision>,
     changed: Arc<Notify>,
     book: BTreeMap<String, Revision>,
-    /// The last content of the records that a user deleted. A deleted record stays in `book` until the operator creates
-    /// it again or forgets it.
+    /// The last content of the PolicyRevisions that a user deleted. A deleted PolicyRevision stays in `book` until the
+    /// operator creates it again or forgets it.
     deleted: BTreeMap<String, Revision>,
-    /// For each record whose status could not be written yet, the error of the write. The status in `book` is in effect
-    /// already.
+    /// For each PolicyRevision whose status could not be written yet, the error of the write. The status in `book` is
+    /// in effect already.
     owed: BTreeMap<String, StepError>,
     confirmed: BTreeSet<String>,
     opened: bool,
-    /// Records that an earlier version of the operator wrote, whose status still lacks the conditions.
+    /// PolicyRevisions of an earlier version of the operator whose status still lacks the conditions.
     unobserved: BTreeSet<String>,
-    /// The version of PolicyRevision's definition in the cluster. It can be older than the operator.
+    /// The version of PolicyRevision's definition in the cluster. The definition can be older than the operator.
     definition: Definition,
     followed: Arc<ForeignWatch>,
     _watches: JoinSet<()>,
@@ -103,7 +102,7 @@ pub(crate) fn revision_resource() -> ApiResource {
 }
 
 impl Records {
-    /// Starts a watch on the records of a namespace.
+    /// Starts a watch on the PolicyRevisions of a namespace.
     pub(super) fn follow(client: &Client, watch: &Watch, namespace: &str) -> Self {
         let api: Api<Revision> = Api::namespaced_with(client.clone(), namespace, &revision_resource());
         let (changed, mut watches) = (Arc::new(Notify::new()), JoinSet::new());
@@ -128,12 +127,12 @@ impl Records {
         }
     }
 
-    /// Waits until the watch reports a change of a record.
+    /// Waits until the watch reports a change of a PolicyRevision.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// Returns whether the watch has listed all records.
+    /// Returns whether the watch has listed all PolicyRevisions.
     pub(super) fn are_known(&self) -> bool {
         is_listed(&self.seen)
     }
@@ -143,19 +142,19 @@ impl Records {
         self.followed.is_unserved()
     }
 
-    /// Returns whether the operator lacks the right to read the records.
+    /// Returns whether the operator lacks the right to read the PolicyRevisions.
     pub(super) fn are_forbidden(&self) -> bool {
         self.followed.is_forbidden()
     }
 
-    /// Returns the records as the watch reports them, without the operator's own copy. This suffices for a replica
-    /// without the Lease, which writes no records.
+    /// Returns the PolicyRevisions as the watch reports them, without the operator's own copy. This suffices for a
+    /// replica without the Lease, which writes no PolicyRevisions.
     pub(super) fn seen(&self) -> BTreeMap<String, Arc<Revision>> {
         let named = |revision: Arc<Revision>| (revision.metadata.name.clone().unwrap_or_default(), revision);
         self.seen.state().into_iter().map(named).collect()
     }
 
-    /// Reads the changes of users since the last call. The first call reads the records of earlier processes.
+    /// Reads the changes of users since the last call. The first call reads the PolicyRevisions of earlier processes.
     pub(super) fn refresh(&mut self) {
         let seen = self.seen();
         if !self.opened {
@@ -166,8 +165,8 @@ impl Records {
             let unobserved = self.book.iter().filter(|(_, revision)| is_unobserved(revision));
             self.unobserved = unobserved.map(|(name, _)| name.clone()).collect();
         }
-        // If the watch reported a record earlier and no longer contains it, a user deleted it. Keep a record that the
-        // watch never reported, because it may be new.
+        // If the watch reported a PolicyRevision earlier and no longer contains it, a user deleted it. Keep a
+        // PolicyRevision that the watch never reported, because it may be new.
         let is_gone = |name: &&String| !seen.contains_key(*name) && self.confirmed.contains(*name);
         for (name, revision) in self.book.iter().filter(|(name, _)| is_gone(name)) {
             self.deleted.entry(name.clone()).or_insert_with(|| revision.clone());
@@ -180,24 +179,24 @@ impl Records {
         self.confirmed = seen.into_keys().collect();
     }
 
-    /// Returns the names of the records that a user deleted.
+    /// Returns the names of the PolicyRevisions that a user deleted.
     pub(super) fn deleted(&self) -> impl Iterator<Item = &String> {
         self.deleted.keys()
     }
 
-    /// Forgets a record that a user deleted.
+    /// Forgets a PolicyRevision that a user deleted.
     pub(super) fn forget(&mut self, name: &str) {
         self.deleted.remove(name);
         self.owed.remove(name);
         self.book.remove(name);
     }
 
-    /// Creates a record again after a user deleted it. Returns whether the record exists now. If the write fails, the
-    /// operator continues to use its own copy of the record.
+    /// Creates a PolicyRevision again after a user deleted it. Returns whether the PolicyRevision exists now. If the
+    /// write fails, the operator continues to use its own copy of the PolicyRevision.
     pub(super) async fn write_again(&mut self, name: &str) -> Result<bool, StepError> {
         let Some(mut deleted) = self.deleted.get(name).cloned() else { return Ok(false) };
-        // The new record has no annotations. So also forget the last retry request: if a user sets the retry annotation
-        // to an old value, this is a new request.
+        // The new PolicyRevision has no annotations. So also forget the last retry request: if a user sets the retry
+        // annotation to an old value, this is a new request.
         deleted.metadata.annotations = None;
         if let Some(status) = &mut deleted.status {
             status.retried = None;
@@ -216,17 +215,17 @@ impl Records {
         self.write(name, deleted.status.clone().unwrap_or_default()).await
     }
 
-    /// Returns all records, by name.
+    /// Returns all PolicyRevisions, by name.
     pub(super) fn all(&self) -> &BTreeMap<String, Revision> {
         &self.book
     }
 
-    /// Returns the record of this name, or `None` if it does not exist.
+    /// Returns the PolicyRevision of this name, or `None` if it does not exist.
     pub(super) fn get(&self, name: &str) -> Option<&Revision> {
         self.book.get(name)
     }
 
-    /// Returns the status of a record. Returns an empty status if the record does not exist.
+    /// Returns the status of a PolicyRevision. Returns an empty status if the PolicyRevision does not exist.
     pub(super) fn status(&self, name: &str) -> PolicyRevisionStatus {
         self.get(name).and_then(|revision| revision.status.clone()).unwrap_or_default()
     }
@@ -239,7 +238,7 @@ impl Records {
         self.book.values().filter_map(|revision| revision.status.as_ref()).filter(answered).flat_map(kinds_of).collect()
     }
 
-    /// Creates a record.
+    /// Creates a PolicyRevision.
     pub(super) async fn create(&mut self, name: &str, spec: PolicyRevisionSpec) -> Result<(), StepError> {
         let mut revision = Revision::new(name, &revision_resource(), spec);
         revision.metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
@@ -253,9 +252,9 @@ impl Records {
         Ok(())
     }
 
-    /// Writes a status if it differs from the recorded status. Returns true if the record now has this status, and
-    /// false if a user deleted the record. Returns an error if the definition in the cluster has no field for the
-    /// revision's rollout.
+    /// Writes a status if it differs from the recorded status. Returns true if the PolicyRevision now has this status,
+    /// and false if a user deleted the PolicyRevision. Returns an error if the definition in the cluster has no field
+    /// for the revision's rollout.
     pub(super) async fn write(&mut self, name: &str, status: PolicyRevisionStatus) -> Result<bool, StepError> {
         let status = self.completed(name, status);
         let Some(known) = self.book.get_mut(name) else { return Ok(false) };
@@ -263,7 +262,8 @@ impl Records {
             return Ok(true);
         }
         let what = || format!("write the status of PolicyRevision {name}");
-        // Do not write a record without its rollout: the next process would let the revision serve all objects at once.
+        // Do not write a PolicyRevision without its rollout: the next process would let the revision serve all objects
+        // at once.
         let is_lossy = |definition: Definition| !definition.has_rollouts() && status.open_rollout().is_some();
         let old = || StepError { what: what(), message: OLD_DEFINITION.to_owned(), is_answered: true };
         if is_lossy(self.definition) {
@@ -276,13 +276,13 @@ impl Records {
         match self.api.patch_status(name, &parameters, &Patch::Apply(&body)).await {
             Ok(_) => {
                 known.status = Some(status);
-                // The write succeeded, so the record exists, even if the watch reported a deletion.
+                // The write succeeded, so the PolicyRevision exists, even if the watch reported a deletion.
                 self.deleted.remove(name);
                 self.owed.remove(name);
                 Ok(true)
             }
-            // The watch will report the deletion, and the operator then creates the record again if the record is still
-            // needed.
+            // The watch will report the deletion, and the operator then creates the PolicyRevision again if the
+            // PolicyRevision is still needed.
             Err(kube::Error::Api(answer)) if answer.code == 404 => {
                 self.confirmed.insert(name.to_owned());
                 self.owed.remove(name);
@@ -314,11 +314,11 @@ impl Records {
     }
 
     /// Writes a status. The status is in effect even if the write fails, because other revisions must not wait for this
-    /// record. A later process can compute the status again. Returns whether the record exists.
+    /// write. A later process can compute the status again. Returns whether the PolicyRevision exists.
     pub(super) async fn write_or_owe(&mut self, name: &str, status: PolicyRevisionStatus) -> bool {
         let status = self.completed(name, status);
         // If the API server did not answer an earlier write, do not send this write: otherwise the operator would wait
-        // for the timeout once for each record.
+        // for the timeout once for each PolicyRevision.
         let silent = self.owed.values().find(|error| !error.is_answered).cloned();
         let written = match silent {
             Some(error) if self.get(name).is_some() && self.status(name) != status => Err(error),
@@ -354,7 +354,8 @@ impl Records {
         }
     }
 
-    /// Returns whether the definition of PolicyRevision in the cluster has rollouts, as far as the operator knows.
+    /// Returns whether the definition of PolicyRevision in the cluster has fields for rollouts, as far as the operator
+    /// knows.
     pub(super) fn has_rollouts(&self) -> bool {
         self.definition.has_rollouts()
     }
@@ -364,7 +365,7 @@ impl Records {
         self.owed.values().next().cloned().map_or(Ok(()), Err)
     }
 
-    /// Deletes a record. The garbage collector deletes the ConfigMaps that the record owns.
+    /// Deletes a PolicyRevision. The garbage collector deletes the ConfigMaps that the PolicyRevision owns.
     pub(super) async fn delete(&mut self, name: &str) -> Result<(), StepError> {
         match self.api.delete(name, &DeleteParams::background()).await {
             Ok(_) => {}
@@ -383,7 +384,7 @@ pub(super) fn kinds_of(status: &PolicyRevisionStatus) -> impl Iterator<Item = Re
     kinds.map(|(api_version, kind)| ResourceType::new(api_version, kind))
 }
 
-/// Returns whether the record says that the operator could not load the revision.
+/// Returns whether the PolicyRevision says that the operator could not load the revision.
 pub(super) fn was_not_loaded(revision: &Revision) -> bool {
     revision.status.as_ref().and_then(|status| status.reason.as_deref()) == Some(NOT_LOADED)
 }

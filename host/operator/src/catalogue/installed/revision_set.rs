@@ -308,8 +308,8 @@ impl RevisionSet {
     }
 
     /// Returns the conflict of a policy with an older, lost revision that still has the place. Returns `None` without
-    /// such a revision. The record of a lost revision does not say whether the revision is an overlay. The operator
-    /// assumes an overlay only if the predecessor is an overlay.
+    /// such a revision. The PolicyRevision of a lost revision does not say whether the revision is an overlay. The
+    /// operator assumes an overlay only if the predecessor is an overlay.
     pub(super) fn kept_out(&self, entry: &AdmittedRevision, serving: &BTreeSet<String>) -> Option<Conflict> {
         let is_overlay = |policy: &Policy| policy.world() == World::Overlay;
         let Content::Policy(policy, _) = &entry.content else { return None };

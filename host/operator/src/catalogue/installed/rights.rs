@@ -1,8 +1,8 @@
 //! Asks the API server whether the operator has the rights for a policy's claims, with one question for each namespace.
 //!
 //! Some API servers cannot list all rights in a namespace, for example because a webhook also authorizes requests. If
-//! the list is incomplete, the API server says so, and the operator asks about each right separately. Not even a
-//! complete list is certain, because the webhook may deny a right in the list.
+//! the list is incomplete, the API server says so, and the operator asks about each right separately. Even a complete
+//! list can be wrong, because the webhook may deny a right in the list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,8 +44,8 @@ struct Right<'a> {
     verb: &'a str,
 }
 
-/// Returns the rights that a policy needs in addition to the rights for the operator's `own` policies. Skips `barred`
-/// namespaces, in which the operator has no rights and handles no objects.
+/// Returns the rights that a policy needs in addition to the rights for the operator's `own` policies. Skips the
+/// namespaces in the parameter `barred`, in which the operator has no rights and handles no objects.
 pub(super) fn wanted(
     policy: &Policy,
     own: &[&Policy],

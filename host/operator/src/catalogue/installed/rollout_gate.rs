@@ -168,7 +168,7 @@ fn objects(many: i64) -> String {
     format!("{many} object{}", if many == 1 { "" } else { "s" })
 }
 
-/// Names the first objects with a problem.
+/// Returns the names of the first objects with a problem, as a part of a message.
 fn named(preview: &PolicyPreview, problem: &str) -> String {
     let mut names = preview.problems.iter().filter(|it| it.problem == problem).map(|it| it.object.as_str());
     let first: Vec<&str> = names.by_ref().take(3).collect();

@@ -71,7 +71,7 @@ impl SettingsTrials {
         self.background.stand(revision)
     }
 
-    /// Returns whether a trial for this namespace would start at once.
+    /// Returns whether the trial of a package of this namespace would start at once.
     pub(super) fn has_room_for(&self, namespace: &str) -> bool {
         let home = &self.trier.home;
         let is_local = |revision: &String| self.last(revision).is_some_and(|trial| trial.namespace != *home);

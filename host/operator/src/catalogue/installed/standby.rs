@@ -2,8 +2,8 @@
 //! component. Without this preparation, compilations would take most of the time between the takeover of the Lease and
 //! the first pass.
 //!
-//! This task writes nothing. The lifecycle, which writes, starts when the replica holds the Lease. It reads all
-//! packages and records again, and uses a loaded policy only if the package is exactly the same.
+//! This task writes nothing. The lifecycle, which writes, starts when the replica holds the Lease. The lifecycle reads
+//! all packages and PolicyRevisions again, and uses a loaded policy only if the package is exactly the same.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,7 +26,8 @@ use super::{
 };
 use crate::server::TargetServer;
 
-/// The delay between a change of a record and the next round, because a rollout changes several records at once.
+/// The delay between a change of a PolicyRevision and the next round, because a rollout changes several PolicyRevisions
+/// at once.
 const CROWD: Duration = Duration::from_secs(1);
 
 /// A package that the standby loads, or could not load.
@@ -74,8 +75,8 @@ pub(crate) async fn stand_by(tools: Tools, installing: &Installing, tell: impl F
 }
 
 impl Standby<'_> {
-    /// Loads the policies that are not loaded yet, and drops the policies that no record needs any more. Returns
-    /// whether the loaded policies changed.
+    /// Loads the policies that are not loaded yet, and drops the policies that no PolicyRevision needs any more.
+    /// Returns whether the loaded policies changed.
     async fn look(&mut self, records: &BTreeMap<String, Arc<Revision>>, found: &[Found]) -> bool {
         let wanted = wanted(records);
         let before = self.loaded.len();
@@ -84,7 +85,8 @@ impl Standby<'_> {
         for name in &wanted {
             // Skip a package without a component: it contains only settings, so there is nothing to compile.
             let Some(revision) = records.get(name).filter(|revision| revision.spec.digest.is_some()) else { continue };
-            // `loaded` also contains failed attempts, so none of them is repeated. Another package gets another record.
+            // The map `loaded` also contains failed attempts, so the operator repeats none of them. Another package
+            // gets another PolicyRevision.
             if !self.loaded.contains_key(name) && self.load(name, revision, found).await {
                 changed = true;
             }
@@ -94,7 +96,8 @@ impl Standby<'_> {
         changed
     }
 
-    /// Loads the policy of one revision. Returns whether the attempt ended. If it did not, the next round tries again.
+    /// Loads the policy of one revision. Returns whether the attempt ended. If the attempt did not end, the next round
+    /// tries again.
     async fn load(&mut self, name: &str, revision: &Revision, found: &[Found]) -> bool {
         let package = match held_now(&revision.spec, found) {
             Some(package) => Some(Arc::clone(package)),

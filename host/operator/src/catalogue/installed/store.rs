@@ -14,9 +14,9 @@ use crate::package::{self, Package};
 /// the package.
 pub(super) const LABEL: &str = "kaos.tools/policy-revision";
 
-/// The error if a name for the stored bytes is taken. The value is this name.
+/// The error if another ConfigMap has a name for the stored bytes. The value is this name.
 ///
-/// A ConfigMap that does not belong to the revision has the name.
+/// The other ConfigMap does not belong to the revision.
 #[derive(Debug)]
 pub(super) struct Taken(pub(super) String);
 
@@ -91,8 +91,8 @@ impl Store {
 
     async fn unpack(&self, revision: &Revision, index: &ConfigMap) -> Result<Option<Package>, StepError> {
         let package = package::unpack_reading(index, |name| async move { self.get(&name).await }).await?.ok();
-        // Compare the digest with the record, so that users who can write ConfigMaps in this namespace cannot change
-        // which code runs.
+        // Compare the digest with the PolicyRevision, so that users who can write ConfigMaps in this namespace cannot
+        // change which code runs.
         Ok(package.filter(|package| package.digest().to_string() == revision.spec.package_digest))
     }
 

@@ -24,7 +24,8 @@ pub(crate) struct Unfit {
     /// All revisions that are part of the problem.
     pub(super) concerned: BTreeSet<Arc<str>>,
     /// The revisions whose rollouts must end before the problem is gone, because only the policies that these rollouts
-    /// replace cause the problem. Empty if the revisions cannot serve together after the rollouts either.
+    /// replace cause the problem. The list is empty if the revisions cannot serve together even after the end of the
+    /// rollouts.
     pub(super) before: Vec<Arc<str>>,
 }
 

@@ -47,7 +47,7 @@ fn what_answers_where_a_revision_is_missed_stands_in_for_it_and_what_is_stronger
     assert!(descent.failed(installed.policy.id(), "trap"), "a policy that replaces a missed revision can fail too");
     assert_eq!(names(&descent.kind), [named(&own)]);
     assert_eq!(descent.without.iter().map(|without| &*without.revision).collect::<Vec<_>>(), ["gone", "i"]);
-    // After the missed revision is back, the same policies answer in their own right, and replace no revision.
+    // If no revision is missed, the same policies answer, but they replace no revision.
     let before = everywhere.load().unwrap();
     everywhere.install(arrange(&offers, &[], &[], &[]));
     let now = everywhere.load().unwrap();

@@ -13,7 +13,8 @@ fn moved(up_to: Option<u64>) -> MovedObjects {
     MovedObjects { salt: "s".to_owned(), by: RolloutUnit::Object, up_to }
 }
 
-/// Returns a revision `new` that follows on `old`. The rollout of `new` has moved the objects up to `up_to`.
+/// Returns the revision `new` and its predecessor `old`. The rollout of `new` has moved the objects up to the hash
+/// `up_to`.
 fn set(scope: Reach, up_to: Option<u64>) -> RevisionSet {
     let mut new = entry(sized("new", &json!(2)), scope, "1", Some("old"));
     new.stage = Some(moved(up_to));

@@ -22,7 +22,7 @@ use crate::discovery;
 
 /// The time limit for reading candidates from the cluster. The limit is short because the user waits while typing.
 const TIME_LIMIT: Duration = Duration::from_secs(3);
-/// The maximum number of names that a candidate list takes from one kind.
+/// The maximum number of objects of one kind whose names the command offers.
 const MAX_CANDIDATES: u32 = 500;
 
 /// Returns the names of all namespaces.

@@ -24,7 +24,7 @@ use words::Words;
 /// The environment variable with which the completion script asks this program for candidates. The value is the name of
 /// the shell.
 const ASKS: &str = "KAOS_COMPLETE";
-/// The last line of an answer to kubectl. The line tells kubectl not to complete file names.
+/// The last line after the candidates for kubectl. This line tells kubectl not to complete file names.
 const NO_FILES: &str = ":4";
 
 /// Arguments of `completion`.

@@ -151,7 +151,7 @@ impl Guard {
         }
         let is_own = |origin: &str| origin.strip_prefix("http://").is_some_and(|host| self.is_local(host));
         let is_foreign = text(&ORIGIN).is_some_and(|origin| !is_own(origin));
-        // Refuse `same-site`, too: browsers report it for pages on other ports of this machine.
+        // Refuse the value `same-site`, too: browsers send it for requests of pages on other ports of this machine.
         let of_site = headers.get("sec-fetch-site").and_then(|value| value.to_str().ok());
         let is_cross = of_site.is_some_and(|site| !matches!(site, "same-origin" | "none"));
         if is_foreign || is_cross {
@@ -167,7 +167,7 @@ fn secret() -> anyhow::Result<String> {
     Ok(bytes.map(|byte| format!("{byte:02x}")).concat())
 }
 
-/// Compares all bytes, so that the time does not show how many bytes are right.
+/// Compares all bytes, so that the duration of the comparison does not show how many bytes are right.
 fn is_equal(text: &str, secret: &str) -> bool {
     let differences = text.bytes().zip(secret.bytes()).fold(0, |sum, (one, other)| sum | (one ^ other));
     text.len() == secret.len() && differences == 0

@@ -1,5 +1,5 @@
-//! `console`: serves a page on this machine that shows the objects of a cluster, with the user's kubeconfig and rights.
-//! The console runs no server in the cluster, and no request of the page changes the cluster.
+//! `console`: serves a web page on this machine. The page shows the objects of a cluster, with the user's kubeconfig
+//! and rights. The console runs no server in the cluster, and no request of the page changes the cluster.
 //!
 //! | module | content |
 //! |---|---|

@@ -16,12 +16,12 @@ use std::{
 
 use maud::{DOCTYPE, html};
 
-/// A folder with the file that leads to the console. The folder is deleted on drop.
+/// A folder with the file that leads the browser to the console. The folder is deleted on drop.
 #[derive(Debug)]
 pub(in crate::cli) struct OpeningFile(PathBuf);
 
 impl OpeningFile {
-    /// Writes a file that leads to this address.
+    /// Writes a file that leads the browser to this address.
     pub(super) fn new(address: &str) -> anyhow::Result<Self> {
         let mut name = [0; 8];
         getrandom::fill(&mut name).map_err(|error| anyhow::anyhow!("this system has no random numbers: {error}"))?;

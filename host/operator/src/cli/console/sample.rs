@@ -61,7 +61,7 @@ pub(super) fn add(cluster: &TestCluster, of: &SampleKind, (namespace, name): (&s
     cluster.plant("kaos.tools", of.plural, object);
 }
 
-/// Starts a model, and waits until it knows all objects and their connections.
+/// Starts a model, and waits until the model contains all objects and their connections.
 pub(super) async fn model(cluster: &TestCluster, named: &[&str]) -> Arc<Model> {
     let client = kube::Client::new(cluster.service(), "default");
     let named = named.iter().map(|&name| name.to_owned()).collect();

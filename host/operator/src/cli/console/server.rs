@@ -54,13 +54,14 @@ async fn show(State(site): State<Site>, method: Method, uri: Uri) -> Response {
     let Some(address) = address(&uri) else { return html(&site, &Page::not_found("There is no such page."), None) };
     let (asked, of) = (Arc::clone(&site.model), address.clone());
     match site.model.blocking(async move |_| page::build(&asked, &of, Extent::Whole).await).await {
-        // The address has no effect on the page of a form, because this page has no parts that change.
+        // With an address, the browser asks for updates of the page's parts. A page with only a form has no such parts,
+        // so the address does no harm there.
         Ok(page) => html(&site, &page, Some(&address).filter(|_| page.status == StatusCode::OK)),
         Err(error) => html(&site, &Page::failed(&with_causes(error.as_ref())), None),
     }
 }
 
-/// Shows the effect of the text in a form.
+/// Shows the effect of the text that the user wrote into a form.
 async fn effect(State(site): State<Site>, uri: Uri, body: Bytes) -> Response {
     let Some(address) = address(&uri) else { return html(&site, &Page::not_found("There is no such page."), None) };
     let text = form_urlencoded::parse(&body).find(|(name, _)| name == "yaml").map(|(_, text)| text.into_owned());

@@ -1,4 +1,4 @@
-//! Finds out whether the policies of the demo answer for its objects.
+//! Finds out whether the policies of the demo answer for the demo's objects.
 
 use kaos_policy::contract::ResourceType;
 use serde_json::Value;

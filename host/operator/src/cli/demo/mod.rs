@@ -238,7 +238,7 @@ impl Demo {
         self.let_answer(&[shipping::component()?], stage, screen).await
     }
 
-    /// Installs a package that the operator holds, and a package whose objects the operator returns.
+    /// Installs a package that the operator holds, and a package whose rollout the operator ends with a return.
     async fn protect(&self, stage: &DemoCluster, screen: &mut Screen) -> anyhow::Result<bool> {
         let before = stage.children().await?;
         protections::hold(stage, screen, self.patience()).await?;
@@ -359,8 +359,7 @@ fn too_early(ended: Result<Result<(), OperatorError>, JoinError>) -> anyhow::Err
     }
 }
 
-/// Prints the next commands to try. After these commands, shows the objects until the user interrupts the demo or
-/// closes its output.
+/// Prints the next commands to try. Then shows the objects until the user interrupts the demo or closes its output.
 async fn leave_open(stage: &DemoCluster, screen: &mut Screen) -> anyhow::Result<()> {
     screen.step("The cluster and the operator run until Ctrl-C. In another terminal:")?;
     screen.say(&format!("  export KUBECONFIG={}", stage.kubeconfig().display()))?;

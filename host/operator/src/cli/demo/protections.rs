@@ -1,5 +1,5 @@
-//! The last steps of the demo: the operator holds a package whose effect is too large, and returns the objects of a
-//! package that makes pods crash.
+//! The last steps of the demo: the operator holds a package whose effect is too large. Then the rollout of another
+//! package ends with a return, because this package makes pods crash.
 
 use std::time::Duration;
 
@@ -36,13 +36,13 @@ pub(super) async fn hold(stage: &DemoCluster, screen: &mut Screen, patience: Dur
     refused(HELD, stage, screen, patience).await
 }
 
-/// Installs a package whose objects the operator must return.
+/// Installs a package whose rollout the operator must end with a return.
 pub(super) async fn fail(stage: &DemoCluster, screen: &mut Screen, patience: Duration) -> anyhow::Result<()> {
     screen.step(&format!("Installing a package whose pods crash, in steps: {}", RETURNED.0))?;
     refused(RETURNED, stage, screen, patience).await
 }
 
-/// Installs a package, and prints why the package does not serve in the end.
+/// Installs a package that must not serve, and prints the operator's reason for this. Fails if the package serves.
 async fn refused(
     (name, text): (&'static str, &'static str),
     stage: &DemoCluster,

@@ -50,7 +50,7 @@ pub(super) struct DemoCluster {
     pub(super) client: Client,
     server: Server,
     folder: Folder,
-    /// Group and plural of the shown types, by kind.
+    /// The API group and the plural of each type that the table shows, by kind.
     shown: BTreeMap<String, (String, String)>,
     namespaces: Vec<String>,
 }

@@ -1,4 +1,5 @@
-//! The answers that the commands print for programs. `docs/reference/output` publishes their schemas.
+//! The answers of the commands `why`, `status`, `tree` and `events` in the formats for programs, such as JSON.
+//! `docs/reference/output` publishes their schemas.
 
 use serde::Serialize;
 use serde_json::Value;

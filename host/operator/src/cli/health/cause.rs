@@ -13,7 +13,7 @@ pub(super) enum RootCause {
     /// An object that the object uses does not exist.
     #[error("{object} does not exist")]
     NotThere { object: String },
-    /// A condition that the operator set.
+    /// The cause that the operator wrote into a condition of the object.
     #[error("{reason}: {message}")]
     Condition { reason: String, message: String },
     /// Objects wait for each other.
@@ -94,7 +94,7 @@ impl RootCause {
         }
     }
 
-    /// Returns what a person can do.
+    /// Returns the remedy: what a person can do about the cause.
     pub(super) fn remedy(&self) -> String {
         as_called(&self.advice())
     }
@@ -154,7 +154,7 @@ impl RootCause {
     }
 }
 
-/// Returns the remedy for a reason of a condition.
+/// Returns the remedy for a condition with this reason.
 fn of_reason(reason: &str) -> &'static str {
     match reason {
         "InvalidSpec" => "correct the field that the message names, and apply the object again",

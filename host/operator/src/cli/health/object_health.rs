@@ -1,4 +1,4 @@
-//! The state of an object, and the condition that explains it. `state` reads the state of each kind.
+//! The state of an object, and the condition that explains it. The module `state` reads the state of each kind.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -61,9 +61,9 @@ impl Health {
     }
 }
 
-/// Returns the condition that best explains why an object with a policy is not ready. A refusal (`Accepted` is `False`)
-/// explains most. `Resolved` comes next, and then the first of the other conditions in the order in which a pass sets
-/// them.
+/// Returns the condition that best explains why an object with a policy is not ready. Prefers a refusal (`Accepted` is
+/// `False`), and then `Resolved`. Otherwise, returns the first condition that is not true, in the order in which a pass
+/// sets the conditions.
 pub(super) fn first_open(object: &Value) -> Option<&Value> {
     let is_open = |condition: &&Value| condition["status"] != "True";
     // While the object waits for another object, `Accepted` is `Unknown`, and `Resolved` names the other object.

@@ -1,4 +1,4 @@
-//! The cluster, the namespaces and the operator that a command asks about.
+//! The flags that choose the cluster, the namespaces and the operator that a command asks about.
 
 use clap::Args;
 use kube::Client;

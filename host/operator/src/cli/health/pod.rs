@@ -9,7 +9,7 @@ use super::{
 };
 use crate::status::conditions::{condition, is_true};
 
-/// Reasons in a container's waiting state. With each of them, the node has no image for the container.
+/// The reasons with which a container waits because the node has no image for the container.
 const IMAGE: [&str; 6] = [
     "ErrImagePull",
     "ImagePullBackOff",
@@ -18,7 +18,7 @@ const IMAGE: [&str; 6] = [
     "ImageInspectError",
     "RegistryUnavailable",
 ];
-/// Reasons in a container's waiting state. With each of them, the pod is only starting.
+/// The reasons with which a container waits while the pod is starting.
 const STARTING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 /// Reasons of Events about volumes.
 const VOLUME_EVENTS: [&str; 3] = ["FailedMount", "FailedAttachVolume", "FailedMapVolume"];

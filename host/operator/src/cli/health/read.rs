@@ -30,7 +30,7 @@ use crate::{
     offline::{At, Bound, Started, StoredObjects, World},
 };
 
-/// The objects to follow: the reader reads the objects that they use, or their children.
+/// Which objects the reader follows. For a followed object, it reads the objects that the object uses, or the children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FollowedObjects {
     /// All objects for which a policy answers.
@@ -87,7 +87,7 @@ impl StateReader {
         self.gathered.has_fetched()
     }
 
-    /// Adds an object that the caller has.
+    /// Adds an object that the caller has already read.
     #[cfg(feature = "console")]
     pub(super) fn add(&mut self, object: &Value) {
         self.gathered.add(object);
@@ -188,8 +188,8 @@ impl StateReader {
         self.list(&ResourceType::new("v1", "Event"), namespace).await
     }
 
-    /// For the objects that are not ready, reads the objects that they use, the children and pods of all these objects,
-    /// and the Events of the namespaces.
+    /// For each object that is not ready, reads the objects that it uses, its children and its pods. Does the same for
+    /// used objects that are not ready. Also reads the Events in the namespaces of the objects that are not ready.
     pub(super) async fn explain(&mut self) -> anyhow::Result<()> {
         self.uses(FollowedObjects::Open).await?;
         self.below(FollowedObjects::Open).await?;
@@ -333,7 +333,7 @@ impl StateReader {
         needs.collect()
     }
 
-    /// Turns an error with status code 403 into the missing right. Returns every other error as it is.
+    /// Converts an error with status code 403 into the right that the user lacks. Returns every other error unchanged.
     fn unless_denied<T>(
         &self,
         of: &ResourceType,

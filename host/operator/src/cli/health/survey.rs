@@ -1,5 +1,6 @@
-//! The answers of the commands, for the console. The console has most objects from its watches. A survey sends requests
-//! only for the other objects, such as pods, volume claims, ConfigMaps and Events.
+//! Gives the console the same answers about objects as the commands `why`, `tree` and `events`. The console has most
+//! objects from its watches. A survey sends requests only for the other objects, such as pods, volume claims,
+//! ConfigMaps and Events.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -32,7 +33,7 @@ pub(in crate::cli) struct Sources {
     pub(in crate::cli) cluster: Cluster,
     /// The policies that serve.
     pub(in crate::cli) snapshot: Arc<Snapshot>,
-    /// The objects that the caller has.
+    /// The objects that the caller has already read.
     pub(in crate::cli) known: Arc<dyn KnownObjects>,
 }
 
@@ -103,7 +104,7 @@ impl Survey {
         self.reader.events(namespace).await
     }
 
-    /// Connects the objects that the survey has read.
+    /// Finds the connections between the objects that the survey has read.
     pub(in crate::cli) fn answer(self) -> SurveyAnswer {
         let is_unwatched = self.reader.has_fetched();
         SurveyAnswer { graph: self.reader.graph(), home: self.home, missing: self.reader.missing(), is_unwatched }

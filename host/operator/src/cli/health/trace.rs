@@ -13,7 +13,7 @@ use crate::{
     status::conditions::{ACCEPTED, APPLIED, RESOLVED, reason},
 };
 
-/// How one step of the trace leads to the next object.
+/// The relation between the object of a step and the object of the previous step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
     /// The object that the user asked about.
@@ -25,7 +25,7 @@ pub(super) enum Relation {
 }
 
 impl Relation {
-    /// Returns the word before an object's name.
+    /// Returns the word that the output shows before an object's name; empty without such a word.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Top | Self::Child => "",
@@ -111,7 +111,7 @@ impl Tracer<'_> {
 
     /// Follows an object for which a policy answers.
     ///
-    /// Adds the causes in other objects to `found`. Returns the cause to report if there are none.
+    /// Adds the causes in other objects to `found`. If it adds no causes, the caller reports the returned cause.
     fn of_claimed(
         &self,
         of: &Identity,
@@ -183,7 +183,8 @@ impl Tracer<'_> {
         }
     }
 
-    /// Follows a child. Adds the causes in objects below to `found`. Returns the cause to report if there are none.
+    /// Follows a child. Adds the causes in objects below the child to `found`. If it adds no causes, the caller reports
+    /// the returned cause.
     fn of_child(&self, of: &Identity, steps: &mut Vec<TraceStep>, found: &mut Vec<Chain>) -> RootCause {
         match &*of.kind {
             "Pod" => self.of_pod(of, steps),

@@ -1,4 +1,5 @@
-//! `why`: prints the reasons why an object is not ready, followed to the root causes, each with its remedy.
+//! `why`: prints the root causes for which an object is not ready, each with its remedy and with the objects on the way
+//! to the cause.
 
 use std::process::ExitCode;
 

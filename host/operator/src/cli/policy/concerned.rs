@@ -62,7 +62,8 @@ impl Concerned {
         Ok(left)
     }
 
-    /// Returns the objects whose plans the plan gates hold back. Their children change only when the gates open.
+    /// Returns the objects whose plans the plan gates hold back. The children of these objects change only when the
+    /// gates open.
     pub(super) async fn held(&self, all: &[Revision]) -> anyhow::Result<Unplanned> {
         self.unplanned(held, all).await
     }

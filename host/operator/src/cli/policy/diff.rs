@@ -49,7 +49,7 @@ impl Diff {
     }
 }
 
-/// The arguments of the `policy new` that created the project.
+/// The arguments of the command `policy new` that created the project.
 #[derive(Debug, PartialEq)]
 struct Start {
     name: String,
@@ -76,13 +76,13 @@ impl Start {
     }
 }
 
-/// Returns the text of a field that has its own line.
+/// Returns the text of a field that has its own line in Cargo.toml.
 fn value<'a>(manifest: &'a str, field: &str) -> Option<&'a str> {
     let text = manifest.lines().find_map(|line| line.strip_prefix(field)?.trim_start().strip_prefix('='))?;
     text.trim().strip_prefix('"')?.strip_suffix('"')
 }
 
-/// Returns the text of a field in an inline table.
+/// Returns the text of a field in an inline table of Cargo.toml.
 fn value_in<'a>(line: &'a str, field: &str) -> Option<&'a str> {
     let (_, text) = line.split_once(&format!("{field} = \""))?;
     text.split_once('"').map(|(text, _)| text)

@@ -79,8 +79,8 @@ pub(in crate::cli) fn shown_for_edit(object: &Value) -> anyhow::Result<String> {
     Ok(yaml::text(&masked(&Value::Object(shown)))?)
 }
 
-/// Reads an edit of the object `live`. Masked values keep the values of the live object. Returns messages for the user
-/// if the edit is not usable.
+/// Reads an edit of the object `live`. If the edit contains the mask of a secret value, this function takes the value
+/// from the live object. Returns messages for the user if the edit is not usable.
 pub(in crate::cli) fn edited(live: &Value, text: &str) -> Result<Edited, Vec<String>> {
     let place = live["metadata"]["namespace"].as_str().unwrap_or_default();
     let (documents, errors) = input::parse(&"the text".into(), text, place);

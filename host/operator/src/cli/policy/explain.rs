@@ -172,7 +172,7 @@ pub(super) struct ExplainedObject {
 }
 
 impl ExplainedObject {
-    /// Explains the result of a pass. Masks secret values in the sentences of `because`.
+    /// Explains the result of a pass. Masks secret values in the sentences of the parameter `because`.
     pub(super) fn new(object: Value, entry: Arc<Entry>, because: impl IntoIterator<Item = String>) -> Self {
         let masks = Masks::of_pass(&entry.rendered);
         let because = because.into_iter().map(|line| masks.text(&line)).collect();

@@ -16,7 +16,7 @@ use super::revisions::{Revision, Revisions, name, state, status};
 use crate::watch::Scope;
 
 /// Deletes the records of removed policies, if their sources are in the namespaces of a scope. With `dry_run`, deletes
-/// nothing. Returns the names of the records.
+/// nothing. Returns the names of the deleted records.
 pub(in crate::cli) async fn forget_gone(
     client: Client,
     namespace: &str,
@@ -44,7 +44,7 @@ pub(in crate::cli) async fn forget_gone(
     Ok(forgotten)
 }
 
-/// Returns the records to delete: all records that are not needed and not quarantined.
+/// Returns the records to delete: all records except the needed records and the records of quarantined revisions.
 fn gone(all: &[Revision], is_there: impl Fn(&PolicySource) -> bool) -> Vec<&Revision> {
     let needed = needed(all, is_there);
     let goes = |revision: &&Revision| !needed.contains(name(revision)) && state(revision) != RevisionState::Quarantined;

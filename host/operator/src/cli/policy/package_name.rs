@@ -1,6 +1,6 @@
 //! The name of the ConfigMap of a package. `policy new` writes the name into the kustomization of a project. From then
-//! on, `kubectl apply -k` and the commands that pack the policy take the name from the kustomization. So both write the
-//! same ConfigMap, also if the author changes the name.
+//! on, `kubectl apply -k` and the commands that pack the policy take the name from the kustomization. So `kubectl` and
+//! these commands write the same ConfigMap, even after the author changed the name.
 
 use std::path::{Path, PathBuf};
 

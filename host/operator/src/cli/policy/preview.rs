@@ -84,7 +84,8 @@ pub(super) fn newest<'a>(
     let source = only.meant(named, home, &recorded(all))?;
     let of_source = all.iter().filter(|revision| revision.spec.source == source && fits(revision));
     // Prefers a held revision, because a held revision always has the current content: the operator deletes a held
-    // revision when the ConfigMap gets other content. An active revision can have older content, but a later `since`.
+    // revision when the ConfigMap gets other content. An active revision can have older content, but a later time in
+    // the field `since`.
     Ok(of_source.max_by_key(|revision| (state(revision) == RevisionState::Held, status(revision).since)))
 }
 
@@ -132,7 +133,7 @@ fn line(path: &PreviewPath) -> [String; 8] {
     let values: BTreeSet<_> = path.examples.iter().map(|it| (&it.before, &it.after)).collect();
     let first = path.examples.first().cloned().unwrap_or_default();
     let PreviewExample { object, before, after, .. } = first;
-    // If the values differ, the table shows only the first example.
+    // If the examples have different values, the table shows only the first example.
     let mark = if values.len() > 1 { " …" } else { "" };
     let value = |value: Option<String>| value.map_or_else(|| "-".to_owned(), |value| format!("{value}{mark}"));
     [

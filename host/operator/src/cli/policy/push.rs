@@ -98,8 +98,8 @@ impl Push {
     }
 }
 
-/// Installs a package into the namespace of its operator, and follows the package. Calls `news` for each new state.
-/// Returns a description of the outcome, as `Err` if the package does not serve.
+/// Installs a package into the operator's namespace, and follows the package's revision. Calls `news` for each new
+/// state. Returns a description of the outcome, as `Err` if the package does not serve.
 #[cfg(feature = "demo")]
 pub(in crate::cli) async fn ship(
     client: kube::Client,

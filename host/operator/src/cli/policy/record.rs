@@ -33,7 +33,7 @@ use crate::{
     replay::masked,
 };
 
-/// The name that stands for standard output.
+/// The file name with which the command writes to standard output.
 const STANDARD_OUTPUT: &str = "-";
 
 /// Arguments of `policy record`.
@@ -262,7 +262,8 @@ impl Door {
         Ok(serde_json::from_str(&self.page("/debug/decisions")?)?)
     }
 
-    /// Returns the decisions about one object, the oldest first. The operator finds the kind that the word names.
+    /// Returns the decisions about one object, the oldest first. The operator itself finds the kind, from the user's
+    /// word such as `agents`.
     fn list_of(&self, ObjectWord { kind, name }: &ObjectWord, namespace: &str) -> anyhow::Result<Vec<Listed>> {
         Ok(serde_json::from_str(&self.page(&format!("/debug/objects/{kind}/{namespace}/{name}/decisions"))?)?)
     }

@@ -34,8 +34,8 @@ pub(super) struct RenderedObject {
     pub(super) scopes: Scopes,
 }
 
-/// Renders the object `identity`, which `gathered` already has. If `edited` is an object, renders this object instead
-/// of the one in the cluster.
+/// Renders the object `identity`, which `gathered` already has. If the caller passes the object `edited`, renders this
+/// object instead of the object in the cluster.
 pub(super) async fn rendered(
     gathered: &mut Gathered,
     snapshot: &Snapshot,

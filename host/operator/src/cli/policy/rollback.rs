@@ -127,7 +127,7 @@ fn target<'a>(of_source: &[&'a Revision], holds: &SourceContent, to: Option<&str
         SourceContent::Package(digest) => *digest != active.spec.package_digest,
         SourceContent::Something => true,
     };
-    // A rollback to a revision that the operator cannot load would not help.
+    // Do not choose the active revision if the operator cannot load it: the package would still not serve.
     if let Some(active) = active.filter(|active| holds_other(active) && !is_withheld(&status(active))) {
         return Ok(active);
     }

@@ -68,7 +68,7 @@ fn engine() -> anyhow::Result<Engine> {
 }
 
 /// Gives read access to two directories. The package's directory becomes the working directory, as cargo expects. The
-/// repository keeps its own path, for `env!("CARGO_MANIFEST_DIR")`.
+/// repository has the same path as on the machine, because tests use the path `env!("CARGO_MANIFEST_DIR")`.
 fn preopen(context: &mut WasiCtxBuilder, package: &Path) -> anyhow::Result<()> {
     let repository = package.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(package);
     for (directory, name) in [(package, "."), (repository, &*repository.to_string_lossy())] {
@@ -112,8 +112,8 @@ fn run_module(engine: &Engine, bytes: &[u8], context: &mut WasiCtxBuilder) -> wa
     let module = wasmtime::Module::from_binary(engine, bytes)?;
     let mut linker = wasmtime::Linker::new(engine);
     p1::add_to_linker_sync(&mut linker, |context: &mut p1::WasiP1Ctx| context)?;
-    // The component of a policy provides the functions for the policy's resources. A test executable imports these
-    // functions, but tests never call them, because tests call the policy in Rust.
+    // The component of a policy provides the functions for the WIT resources of the policy. A test executable imports
+    // these functions, but tests never call them, because tests call the policy in Rust.
     linker.define_unknown_imports_as_traps(&module)?;
     let mut store = Store::new(engine, context.build_p1());
     let instance = linker.instantiate(&mut store, &module)?;

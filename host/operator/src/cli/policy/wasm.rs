@@ -1,4 +1,4 @@
-//! Recognizes WebAssembly files by their first bytes. `kaos_policy` examines the contents of the files.
+//! Recognizes WebAssembly files by their first bytes. The crate `kaos_policy` examines the contents of the files.
 
 use crate::sections::sections;
 

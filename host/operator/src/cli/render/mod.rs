@@ -163,7 +163,7 @@ impl Render {
     }
 }
 
-/// The parts to print for each object.
+/// The results to print for each object, and whether to print the status.
 struct Show {
     form: Shown,
     status: bool,

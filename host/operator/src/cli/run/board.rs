@@ -36,7 +36,7 @@ impl Board {
         *lock(&self.0) = stage;
     }
 
-    /// Returns the probe of the working operator.
+    /// Returns the operator's probe. Fails if this process does not reconcile now.
     fn probe(&self) -> Result<Probe, String> {
         match &*lock(&self.0) {
             ProcessStage::Working(probe) => Ok(probe.clone()),

@@ -26,7 +26,7 @@ use crate::{
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 #[command(
-    // The chart sets some flags, and users can repeat these flags to override them.
+    // The chart sets some flags. If a user sets the same flag again, the user's value counts.
     args_override_self = true,
     after_help = "Exit codes: 0 = a signal stopped the operator, and all passes finished; 1 = the Lease was lost, or a \
                   part of the operator ended by itself; 2 = flags, settings, policies or the kubeconfig are invalid; \

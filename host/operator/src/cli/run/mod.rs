@@ -254,7 +254,7 @@ async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> V
                 return settings;
             }
             // Try again: otherwise, the process would treat the ConfigMap's values as ordinary environment variables
-            // until its end.
+            // until it ends.
             Err(error) => warn!("could not read ConfigMap {OPERATOR_CONFIG}; trying again: {}", with_causes(&error)),
         }
         tokio::time::sleep(ASK_AGAIN).await;

@@ -10,7 +10,8 @@ pub(super) fn is_repository(repository: &str) -> bool {
     IMAGES.iter().any(|image| ends_with(repository, image))
 }
 
-/// Returns whether a repository has the name that copies of the image of KAOS's operator have.
+/// Returns whether the last part of a repository's name is the name of the image of KAOS's operator, as in a copy of
+/// the image.
 pub(super) fn is_copy(repository: &str) -> bool {
     ends_with(repository, COPY)
 }

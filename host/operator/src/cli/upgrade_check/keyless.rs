@@ -79,7 +79,7 @@ pub(super) fn finding(object: &Document, entry: &Arc<Entry>, is_kept: bool) -> O
     Some(UpgradeFinding::new(sort, object.identity.to_string(), message, REMEDY))
 }
 
-/// Returns the container with the proxy of a Deployment.
+/// Returns the container of a Deployment that runs the proxy.
 pub(super) fn server(deployment: &Value) -> Option<&Value> {
     server_of(&deployment["spec"]["template"]["spec"])
 }
@@ -94,13 +94,14 @@ pub(super) fn is_keyless(container: &Value) -> bool {
     !is_permitted(container) && !has_text(container, KEY)
 }
 
-/// Returns the variable of a container with this name. If there are several, the last one counts.
+/// Returns the variable of a container with this name. If the container has several such variables, returns the last
+/// one.
 fn variable<'a>(container: &'a Value, name: &str) -> Option<&'a Value> {
     container["env"].as_array()?.iter().rfind(|variable| variable["name"] == *name)
 }
 
-/// Returns whether the variable with this name has a text that is not empty. A text from another object counts too,
-/// although the check does not read it.
+/// Returns whether the variable with this name has a text that is not empty. Assumes that a text from another object is
+/// not empty, because the check does not read the other object.
 fn has_text(container: &Value, name: &str) -> bool {
     variable(container, name).is_some_and(|variable| {
         !variable["valueFrom"].is_null() || variable["value"].as_str().is_some_and(|text| !text.is_empty())

@@ -1,5 +1,5 @@
-//! Finds the namespaces that lose access because the AuthorizationPolicy has no room for them. KAOS's operator writes
-//! the data of any number of namespaces.
+//! Finds the namespaces that lose access because the AuthorizationPolicy can list only a limited number of namespaces.
+//! KAOS's operator has no such limit.
 
 use std::collections::BTreeSet;
 
@@ -59,7 +59,7 @@ pub(super) fn finding(
     Some(UpgradeFinding::new(sort, format!("AuthorizationPolicy {home}/{PROJECTION_NAME}"), message, remedy))
 }
 
-/// Returns the namespaces with objects that the decision point has to know.
+/// Returns the namespaces that contain objects of KAOS, because the decision point needs the data of these namespaces.
 fn with_objects(documents: &[Document]) -> BTreeSet<String> {
     let counts = |document: &&Document| {
         let kind = document.identity.kind.as_str();
@@ -68,7 +68,7 @@ fn with_objects(documents: &[Document]) -> BTreeSet<String> {
     documents.iter().filter(counts).filter_map(|document| document.identity.namespace.clone()).collect()
 }
 
-/// Returns the namespaces that the AuthorizationPolicy lists now. They stay in the list.
+/// Returns the namespaces that the AuthorizationPolicy lists now. The upgrade keeps these namespaces in the list.
 fn before(documents: &[Document], home: &str) -> BTreeSet<String> {
     let is_it = |document: &&Document| {
         let identity = &document.identity;

@@ -1,5 +1,5 @@
 //! Finds objects for which the upgrade changes `SecurityPolicies` or `NetworkPolicies`. The table of variables does not
-//! cover settings in `policies`. This check reports their effect on protection, too.
+//! cover settings in the chart value `policies`. This check also reports the effect of these settings on protection.
 
 use std::sync::Arc;
 

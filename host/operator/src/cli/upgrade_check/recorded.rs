@@ -1,5 +1,5 @@
 //! Finds the preset and the images that the chart records of an installation, so that later upgrades keep both. The
-//! chart writes them into annotations of the ConfigMap `kaos-operator-config`.
+//! chart writes the preset and the images into annotations of the ConfigMap `kaos-operator-config`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::{
 
 /// The annotation with the name of the preset.
 const PRESET: &str = "kaos.tools/compatibility";
-/// The annotation with the images of the takeover, for each preset.
+/// The annotation in which the chart records the images at the takeover, for each preset.
 const IMAGES: &str = "kaos.tools/default-images";
 /// The annotation with the image of KAOS's operator that the release replaced.
 const REPLACED: &str = "kaos.tools/replaced-image";
@@ -33,13 +33,15 @@ const MANAGER: &str = "manager";
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Recorded {
     preset: String,
-    /// The images of the takeover, by preset, and by the name of the value in `defaultImages`.
+    /// The images that the chart recorded at the takeover, by preset, and then by the name of the value in
+    /// `defaultImages`.
     images: BTreeMap<String, BTreeMap<String, String>>,
     /// Whether this chart was installed before.
     pub(super) is_installed: bool,
-    /// Whether KAOS's operator runs now, because no upgrade replaced it yet, or because its release came back.
+    /// Whether KAOS's operator runs now, because no upgrade replaced it yet, or because a rollback restored its
+    /// release.
     pub(super) is_of_go: bool,
-    /// The time of the takeover. Empty if the chart recorded none.
+    /// The time of the takeover. Empty if the chart recorded no time.
     pub(super) time: String,
     /// The images of KAOS's operator that run now in the release's namespace. If none runs, the image that the release
     /// replaced.
@@ -64,7 +66,7 @@ pub(super) struct Changes {
     images: Vec<(String, String, String)>,
     /// The images of the takeover that stay although the upgrade changes the preset, each with the name of its value.
     kept: Vec<(String, String)>,
-    /// Damaged records, and the finding about the operator's image.
+    /// The findings about damaged records and about the operator's image.
     further: Vec<UpgradeFinding>,
 }
 
@@ -166,7 +168,7 @@ impl Recorded {
 
 impl Changes {
     /// Returns notes about a new preset, about images that replace the images of the takeover, and about a preset and
-    /// images that the chart finds only in the cluster. Also returns the findings in `further`.
+    /// images that the chart finds only in the cluster. Also returns the findings in the field `further`.
     pub(super) fn findings(&self, preset: &str) -> Vec<UpgradeFinding> {
         let note =
             |about: &str, message: String, remedy: String| UpgradeFinding::new(Sort::Note, about, message, remedy);

@@ -1,5 +1,5 @@
 //! Finds the `ReferenceGrants` that KAOS's operator created for its decision point, and prints the command that deletes
-//! them. They have no owner, so they stay even if a user deletes all KAOS objects.
+//! them. These `ReferenceGrants` have no owner, so they stay even if a user deletes all KAOS objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,8 @@ use super::{
 };
 use crate::input::Document;
 
-/// The beginning of the names of KAOS's `ReferenceGrants`. They have no label by which the check could recognize them.
+/// The beginning of the names of KAOS's `ReferenceGrants`. These `ReferenceGrants` have no label by which the check
+/// could recognize them.
 const PREFIX: &str = "kaos-ext-auth-";
 
 /// A Service, with its namespace.
@@ -32,7 +33,7 @@ enum Fate {
     Unneeded,
 }
 
-/// Returns the findings. All `ReferenceGrants` of a namespace that have the same fate share one finding.
+/// Returns the findings. All `ReferenceGrants` of a namespace with the same `Fate` share one finding.
 pub(super) fn findings(documents: &[Document], values: &Values, home: &str) -> Vec<UpgradeFinding> {
     let now = values.environment(home);
     let mut by_fate: BTreeMap<(&str, Fate), Vec<&str>> = BTreeMap::new();
@@ -117,7 +118,7 @@ fn fate(grant: &Reference<'_>, documents: &[Document], values: &Values, now: &En
     let is_listed = |namespace: &str| listed.split(',').any(|it| it == namespace);
     let counts = |namespace: &&str| (listed.is_empty() || is_listed(namespace)) && values.works_in(namespace);
     let is_served = is_on(text(now, SERVED));
-    // Without a list, the operator creates ReferenceGrants only for namespaces with objects.
+    // If the values list no namespaces, the operator creates ReferenceGrants only for namespaces with objects.
     let gets_its_own = |namespace: &str| is_listed(namespace) || has_objects(documents, namespace);
     let refers = |policy: &&Document| {
         let Document { identity, object, .. } = policy;

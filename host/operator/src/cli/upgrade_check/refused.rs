@@ -121,8 +121,8 @@ fn flags(values: &Values) -> Vec<UpgradeFinding> {
     found
 }
 
-/// Returns the findings about values that do not fit together. The table cannot express these rules. `tests/chart`
-/// checks that the chart refuses the same values.
+/// Returns the findings about values that do not fit together. The table of variables cannot express the rules for such
+/// values. `tests/chart` checks that the chart refuses the same values.
 fn together(values: &Values, recorded: &Recorded) -> Vec<UpgradeFinding> {
     let mut found = Vec::new();
     let named = values.text("compatibility");

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{config_maps::OPERATOR_CONFIG, input::Document};
 
-/// The names of changes of protection that are not in the table.
+/// The changes of protection that the table does not contain, by the names with which the user accepts them.
 pub(super) const LISTENER: &str = "gatewayAPI.createGateway";
 pub(super) const TOKENS: &str = "security.agentAuth.gatewayJwtOptional";
 pub(super) const OBJECTS: [&str; 2] = ["NetworkPolicy", "SecurityPolicy"];
@@ -136,7 +136,7 @@ fn earlier(documents: &[Document], home: &str) -> Environment {
     data.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect()
 }
 
-/// Returns the cases that applied in the earlier release.
+/// Returns the cases of the table that applied in the earlier release.
 fn earlier_cases(earlier: &Environment) -> BTreeSet<Case> {
     let named = text(earlier, "AUTHZ_POLICY_CONFIGMAP_NAME");
     let projection = if named.is_empty() && is_on(text(earlier, SERVED)) { DATA } else { named };
@@ -144,7 +144,8 @@ fn earlier_cases(earlier: &Environment) -> BTreeSet<Case> {
 }
 
 /// Returns what can turn on a feature that this operator lacks: the value, the entry of `extraConfig`, and the variable
-/// in the ConfigMap of the earlier release. Each comes with the text that it gives to the feature's variable.
+/// in the ConfigMap of the earlier release. Each of the three comes with the text that it gives to the variable of the
+/// feature.
 fn places(row: &Row, values: &Values, earlier: &Environment, home: &str) -> [(String, String); 3] {
     let name = &row.variable;
     let own = values.text(&row.value);

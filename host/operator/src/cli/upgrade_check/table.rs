@@ -83,7 +83,7 @@ pub(super) enum Need {
 }
 
 impl Case {
-    /// Returns the case in the field `when` of a row.
+    /// Returns the case that the field `when` of a row names.
     pub(super) fn named(name: &str) -> Option<Self> {
         match name {
             "secured" => Some(Self::Secured),
@@ -123,7 +123,7 @@ pub(super) fn text<'a>(environment: &'a Environment, variable: &str) -> &'a str 
     environment.get(variable).map_or("", String::as_str)
 }
 
-/// Returns whether the text of a variable turns something on.
+/// Returns whether the text of a variable means true.
 pub(super) fn is_on(text: &str) -> bool {
     ["true", "1"].contains(&text.to_lowercase().as_str())
 }
@@ -133,8 +133,8 @@ fn is_own(address: &str, home: &str) -> bool {
     service_address::service(&address.to_lowercase()) == Some((SERVICE, home))
 }
 
-/// Returns the Service of the decision point that these variables name. Returns `None` if they name no decision point,
-/// or if the address is not the address of a Service.
+/// Returns the Service of the decision point that these variables name. Returns `None` if the variables name no
+/// decision point, or if the address is not the address of a Service.
 pub(super) fn asked<'a>(environment: &'a Environment, home: &'a str) -> Option<(&'a str, &'a str)> {
     match text(environment, EXTERNAL) {
         "" => is_on(text(environment, SERVED)).then_some((SERVICE, home)),
@@ -193,8 +193,8 @@ impl Row {
         (self.movable && is_moved) || self.unless.iter().any(is_replaced)
     }
 
-    /// Returns the text of this variable in the earlier release. If the variable was not set, but a variable in
-    /// `implied_by` was set, returns the field `implied`.
+    /// Returns the text of this variable in the earlier release. If the variable was not set, but a variable in the
+    /// field `implied_by` was set, returns the text of the field `implied`.
     pub(super) fn before<'a>(&'a self, earlier: &'a Environment) -> &'a str {
         let own = text(earlier, &self.variable);
         let is_implied = || self.implied_by.iter().any(|other| !text(earlier, other).is_empty());
@@ -206,9 +206,9 @@ impl Row {
         self.weaker.is_some() && !self.value.is_empty()
     }
 
-    /// Returns whether an entry of `extraConfig` or a variable of the pods conflicts with the values. Such an entry or
-    /// variable conflicts if it changes the text that the values give, or if only a value can set the variable
-    /// completely.
+    /// Returns whether an entry of `extraConfig` or a variable of the pods conflicts with the values. A different text
+    /// conflicts if the values give the variable a text, if the variable belongs to the projection, or if the different
+    /// text weakens protection.
     pub(super) fn is_contradicted(&self, own: &str, entry: &str) -> bool {
         let is_projected = Case::named(&self.when) == Some(Case::Projected);
         self.protects()

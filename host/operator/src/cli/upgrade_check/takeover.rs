@@ -23,8 +23,8 @@ const RIGHTS: &str = "rbac.create";
 /// The time of the takeover.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Takeover {
-    /// The time that the chart records. Empty if the preset's own time is enough. If the chart records the time of
-    /// Helm's clock, this field has the earliest time that keeps the pods of the same proxies.
+    /// The time that the chart records. Empty if the preset's own time keeps the pods of all proxies. If the chart
+    /// would record the current time, this field has the earliest time that keeps the pods of the same proxies.
     pub(super) time: String,
     /// Why the chart stops, or records another time than before.
     pub(super) finding: Option<UpgradeFinding>,
@@ -93,7 +93,8 @@ pub(super) fn decided(documents: &[Document], values: &Values, preset: &Preset, 
     Takeover { time: found(counted, since, recorded.is_of_go), finding: None }
 }
 
-/// Returns the recorded time, or the later time that keeps the pods of late proxies, too.
+/// Returns the recorded time, or, if KAOS's operator created proxies after this time, a later time with which these
+/// proxies keep their pods, too.
 fn later(recorded: &str, late: Option<Late>, since: &str) -> Takeover {
     let Some(Late { name, time, contested }) = late else {
         return Takeover { time: recorded.to_owned(), finding: None };
@@ -142,7 +143,7 @@ fn late(proxies: &[Proxy<'_>], from: &str, is_of_go: bool) -> Option<Late> {
     })
 }
 
-/// Returns the time one second later. Returns `None` if the text is not a time.
+/// Returns the time one second after `time`. Returns `None` if the text is not a time.
 fn second_after(time: &str) -> Option<String> {
     let time: Timestamp = time.parse().ok()?;
     Some(Timestamp::from_second(time.as_second().checked_add(1)?).ok()?.to_string())

@@ -21,7 +21,7 @@ use crate::{
 
 /// The values of the chart, with their comments.
 const DEFAULTS: &str = include_str!("../../../../../deploy/helm/kaos-operator/values.yaml");
-/// Values that KAOS of January 2026 did not have. A user can have removed some of them with null.
+/// Chart values that KAOS of January 2026 did not have. A user can have removed some of these values with null.
 const NEWER: [&str; 5] = [
     "harnessRuntimes",
     "defaultImages.memoryService",
@@ -56,7 +56,7 @@ pub(super) struct Values {
     pub(super) takeover: String,
     /// The address of the Gateway in the cluster. Empty without an address.
     pub(super) gateway_address: String,
-    /// Whether Agents get no tokens with the preset.
+    /// Whether the preset gives no tokens to Agents.
     is_anonymous: bool,
 }
 
@@ -254,7 +254,7 @@ impl Values {
 
     /// Returns the variables of the ConfigMap.
     ///
-    /// They come from values, and from the entries of `extraConfig`, which override the others.
+    /// A variable comes from a value of the chart, or from an entry of `extraConfig`. The entry overrides the value.
     pub(super) fn environment(&self, home: &str) -> Environment {
         let mut environment = self.variables(home);
         let entries = self.at("extraConfig").as_object().into_iter().flatten();

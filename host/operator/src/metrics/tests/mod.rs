@@ -176,20 +176,20 @@ fn version(version: usize) -> PolicyId {
     PolicyId { version: format!("{version}.0.0"), ..widgets().1 }
 }
 
-/// Sets the active version, and the versions that may have to answer.
+/// Makes the version `number` active, and lets the versions in `able` answer too.
 fn serves(metrics: &Metrics, number: usize, able: &[usize]) {
     let able: BTreeSet<PolicyId> = able.iter().copied().chain([number]).map(version).collect();
     metrics.policies(&[(widgets().0, version(number))], &able);
 }
 
-/// Records one of each sample for a version.
+/// Records fuel, a failure and a fallback for a version.
 fn counts(metrics: &Metrics, number: usize) {
     metrics.fuel(&version(number), 400_000);
     metrics.policy_failure(&version(number), "Trap");
     metrics.fallback(&version(number));
 }
 
-/// Returns the number of traps of a version. Returns `None` if the version has no sample.
+/// Returns the sample with the number of traps of a version. Returns `None` if the version has no samples at all.
 fn told_of(metrics: &Metrics, number: usize) -> Option<String> {
     let text = metrics.encode().unwrap();
     let labels = format!(r#"policy="widget",version="{number}.0.0""#);

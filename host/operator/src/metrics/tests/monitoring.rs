@@ -1,7 +1,7 @@
-//! Checks the chart's alerts and dashboard. The selectors must match possible samples. The `by` clauses must contain
-//! all labels that the alert or the panel shows.
+//! Checks the expressions of the chart's alerts and dashboard. The metrics in an expression must exist with these
+//! labels and values. Its `by` clauses must contain all labels that the alert or the panel shows.
 //!
-//! The tests treat expressions as text. `promtool` checks when an alert fires; `tests/chart` runs `promtool` if it is
+//! These tests treat expressions as text. `tests/chart` checks with `promtool` when an alert fires, if `promtool` is
 //! installed.
 
 use std::{fs, path::Path};
@@ -14,11 +14,11 @@ use super::*;
 /// Labels that the scraper adds to every sample, and the label of a bucket.
 const GIVEN: [&str; 3] = ["namespace", "instance", "le"];
 
-/// An expression of an alert or a panel.
+/// A `PromQL` expression of an alert or a panel.
 struct Expression {
     of: String,
     text: String,
-    /// The labels of the result that the alert or the panel shows.
+    /// The labels that the alert or the panel shows.
     shown: Vec<String>,
     /// The panel's minimum step.
     step: Value,
@@ -27,7 +27,7 @@ struct Expression {
 /// A metric in an expression.
 struct Selector<'a> {
     row: &'static table::MetricRow,
-    /// The text before the metric.
+    /// The text of the expression before the metric.
     before: &'a str,
     /// The label matchers of the metric: label, operator and value.
     matchers: Vec<(&'a str, &'a str, &'a str)>,
@@ -51,7 +51,7 @@ fn items<'a>(of: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
     of[field].as_array().into_iter().flatten()
 }
 
-/// Returns the words between double braces.
+/// Returns the words inside `{{ }}`.
 fn filled_in(text: &str) -> Vec<&str> {
     let holes = text.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());
     holes.flat_map(str::split_whitespace).collect()
@@ -121,7 +121,7 @@ impl Expression {
     }
 }
 
-/// Returns whether a name is the name of a metric's samples.
+/// Returns whether samples of a metric have this name.
 fn is_sample(row: &table::MetricRow, name: &str) -> bool {
     let endings: &[&str] =
         if row.kind == table::MetricKind::Histogram { &["_bucket", "_sum", "_count"] } else { &[""] };
@@ -163,7 +163,7 @@ fn values(row: &table::MetricRow, label: &str) -> Option<Vec<String>> {
     })
 }
 
-/// Returns whether a value fits a matcher. Supports only regular expressions that consist of words and dots.
+/// Returns whether a value fits the pattern of a matcher. Supports only patterns of letters and dots.
 fn fits(named: &str, value: &str) -> bool {
     named.len() == value.len() && named.chars().zip(value.chars()).all(|(named, is)| named == '.' || named == is)
 }
@@ -209,8 +209,8 @@ fn each_label_in_a_sum_exists_and_shown_labels_remain() {
 fn pods_that_are_scraped_twice_count_once() {
     for expression in all() {
         for Selector { row, before, .. } in expression.selectors() {
-            // If a pod is scraped twice, a division by the same metric is still correct, and so are the shares of a
-            // histogram's buckets.
+            // If Prometheus scrapes a pod twice, two kinds of expressions stay correct: a division of two sums, and a
+            // quantile of a histogram.
             let is_share = expression.text.contains(") / sum by") || row.kind == table::MetricKind::Histogram;
             let is_largest = before.rfind(" by (").is_some_and(|by| before[..by].ends_with("max"));
             let is_one = before.ends_with("max(") || before.ends_with("absent(");
@@ -226,8 +226,8 @@ fn each_rate_spans_at_least_four_scrapes() {
     for expression in all() {
         for window in expression.text.split('[').skip(1).filter_map(|rest| rest.split(']').next()) {
             if window == "$__rate_interval" {
-                // The variable `$__rate_interval` is four times the panel's step. If the panel had no step, the step of
-                // the data source would apply. The step of the data source may be smaller.
+                // The variable `$__rate_interval` is at least four times the panel's step. Without its own step, the
+                // panel would use the step of the data source, which may be smaller than the scrape interval.
                 assert_eq!(expression.step, scraped, "{}", expression.of);
             } else {
                 assert!(time(window) >= time(&scraped) * 4, "{}: {window}", expression.of);

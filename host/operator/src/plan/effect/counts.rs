@@ -21,7 +21,7 @@ pub struct Counts {
     pub failed: u64,
     /// Objects on which a policy fails after the change.
     pub failing: u64,
-    /// Objects that change only when their plan gates open.
+    /// Objects whose changes are applied only when their plan gates open.
     pub waiting: u64,
     /// Objects with an unknown effect, and kinds with objects that the caller cannot see.
     pub unknown: u64,

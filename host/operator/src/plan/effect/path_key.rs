@@ -1,4 +1,4 @@
-//! The key by which an effect groups changes.
+//! The key that decides which changes an effect counts together.
 
 use kaos_policy::{contract::Reference, cut::cut};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::plan::Field;
 /// The maximum length of a path or of a message, in bytes.
 pub(super) const TEXT: usize = 300;
 
-/// The key of all changes that change the same field in the same way.
+/// The key of a group of changes: all of them change the same field in the same way.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PathKey {
     pub(super) kind: String,
@@ -42,7 +42,7 @@ pub(super) fn key_of(
     PathKey::of(object, child, Some(path), word_of(before.is_some(), after.is_some()), value)
 }
 
-/// Returns the word for a change: added, removed or changed.
+/// Returns the word for a change, given whether a value exists before and after the change.
 pub(super) fn word_of(before: bool, after: bool) -> &'static str {
     match (before, after) {
         (false, _) => "Added",

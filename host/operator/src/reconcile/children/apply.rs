@@ -26,7 +26,7 @@ use crate::reconcile::{
 };
 use crate::status::Hindrance;
 
-/// If a pass finds another object than expected, it decides again about the child, at most this many times.
+/// The maximum number of times that a pass decides again about a child, because it found another object than expected.
 pub(crate) const LOOKS: u32 = 2;
 
 /// The result of applying the children.
@@ -34,19 +34,19 @@ pub(crate) const LOOKS: u32 = 2;
 pub(crate) struct ChildrenResult {
     /// The reasons why children differ from the plan. Empty if no child differs.
     pub(crate) hindrances: Vec<(Hindrance, String)>,
-    /// The error that decides when to retry.
+    /// The error that decides when the operator retries the pass.
     pub(crate) error: Option<CallError>,
-    /// The time at which to retry a manifest that the server rejected.
+    /// The earliest time at which the operator retries a manifest that the server rejected.
     pub(crate) tried_again: Option<Instant>,
     /// The planned children whose names are taken: an object of another owner already has the name.
     pub(crate) conflicts: Vec<Reference>,
-    /// Whether the operator must wait for a deletion before it can create a child.
+    /// Whether the operator must wait until an old child is deleted before it can create the new child.
     pub(crate) waits: bool,
     /// The decisions about children, with their reasons.
     pub(crate) decisions: Vec<String>,
     /// Whether the pass wrote a child.
     pub(crate) wrote: bool,
-    /// The children in the server's answers.
+    /// The children that the pass wrote, as the server returned them.
     pub(crate) answers: BTreeMap<Reference, Value>,
 }
 
@@ -79,7 +79,7 @@ impl ChildrenResult {
         self.failed(error);
     }
 
-    /// Records a failed call, for a child or for a step before the children.
+    /// Records a failed request for a child, or for a step before the children.
     pub(crate) fn failed(&mut self, error: CallError) {
         let by = match error.class {
             Class::Forbidden => Hindrance::NotPermitted,
@@ -87,7 +87,7 @@ impl ChildrenResult {
             Class::Transient(_) | Class::Gone => Hindrance::Retried,
         };
         self.hindered(by, error.to_string());
-        // If a retry may succeed after one of the errors, this error decides the time of the retry.
+        // Prefer an error after which a retry may succeed: it decides the time of the retry.
         if self.error.as_ref().is_none_or(CallError::is_final) {
             self.error = Some(error);
         }
@@ -117,14 +117,14 @@ pub(crate) async fn apply_all(
         reached = rank;
         let child = Reference::of_object(manifest);
         let mut seen = sight(&access.watch, &child, &subject.uid, memory);
-        // Take the UID from the watch, not from later reads: if the watch does not show a child, no event reports the
-        // deletion of this child.
+        // Take the UID from the watch, not from later reads. A rejection depends on this UID until the watch reports
+        // the deletion of the child, and the watch reports no deletion of a child that it has never shown.
         let there = seen.live().and_then(|live| live["metadata"]["uid"].as_str()).map(str::to_owned);
         for look in 0.. {
             let live = seen.live();
             let manifest = as_scaled(manifest, &subject.object);
-            // Remember the content of a ConfigMap that an earlier operator wrote: this pass or a later pass compares
-            // workloads with this content.
+            // Remember the content of a ConfigMap that an earlier operator wrote, because this pass or a later pass
+            // compares it with the plan to decide whether a workload must restart.
             if let Some(live) = live.filter(|live| is_config_map(live) && applied_digest(live).is_none()) {
                 memory.of(child_mark(&child)).found = Some(held(live));
             }
@@ -133,7 +133,7 @@ pub(crate) async fn apply_all(
                     == Some(held(config))
             };
             let wanted = Wanted::new(&manifest, &subject.object, live, &was_like, plan);
-            // The hash is computed in a closure, because only rejections need the hash.
+            // Use a closure, because only a rejection needs this hash.
             let tried = || tried(&wanted, there.as_deref(), &subject.object);
             if let Some(rejected) = memory.get(child_mark(&child)).and_then(|child| child.rejected.as_deref())
                 && let Some(error) = rejected.stands(tried(), Instant::now())
@@ -166,7 +166,7 @@ pub(crate) async fn apply_all(
         }
     }
     memory.conflicts = applied.conflicts.iter().cloned().collect();
-    // Write an Event: the next write may succeed, and then the status does not show the problem any more.
+    // Report the problem in an Event too, because the status does not show it any more after the next successful write.
     if let Some(message) = memory.undone.take() {
         access.tell(&subject.object, &EventText { reason: "ChildUndone".to_owned(), message, warning: true }).await;
     }
@@ -225,7 +225,7 @@ fn note(
     }
 }
 
-/// Returns the error for a child that repeatedly changed or was deleted between the decision and the write.
+/// Returns the error for a child that changed or was deleted between decision and write, too often for another attempt.
 pub(crate) fn comes_and_goes(child: &Reference) -> CallError {
     let times = LOOKS + 1;
     let message = format!(

@@ -37,7 +37,7 @@ pub(crate) async fn make(
         return match clear_away(access, wanted, &live.object, uid).await {
             Ok(true) => make_new(access, wanted, memory, "the child of this name belonged to a deleted owner").await,
             Ok(false) => Ok(Made::Done(Done::Going)),
-            // Without the right to delete the child, the operator waits for the garbage collector.
+            // Without the right to delete the old child, the operator waits until the garbage collector deletes it.
             Err(error) if error.class == Class::Forbidden => Ok(Made::Done(Done::Foreign(owner))),
             Err(error) => Err(error),
         };
@@ -104,8 +104,8 @@ async fn make_new(
     let writing = access.watch.writing(&wanted.body);
     let made = apply_unseen(access, wanted, false).await;
     if !matches!(made, Ok(Made::Done(_))) {
-        // Give back the token. If the call created the child in spite of an error, the next read finds the child, and
-        // the operator does not create it again.
+        // Give back the write token. If the request created the child in spite of an error, the next read finds the
+        // child, and the operator does not create it again.
         memory.write_limit.give_back(child);
     }
     Ok(match made? {
@@ -122,8 +122,8 @@ pub(crate) async fn apply_unseen(access: &Access, wanted: &Wanted, dry_run: bool
     match applied {
         Ok(Some(answer)) => Ok(Made::Done(answer)),
         Ok(None) => read(access, &wanted.reference()).await.map(Made::Found),
-        // Read the child to find its owner: for a child of another owner, the server may refuse the apply before it
-        // compares versions.
+        // Read the child, because another owner's child may already have this name: the server can refuse the apply
+        // before it notices that the child exists.
         Err(error) if matches!(error.class, Class::Permanent | Class::Forbidden) => {
             match read(access, &wanted.reference()).await {
                 Ok(found @ Sight::There(_)) => Ok(Made::Found(found)),
@@ -135,12 +135,12 @@ pub(crate) async fn apply_unseen(access: &Access, wanted: &Wanted, dry_run: bool
 }
 
 /// Runs a dry run of the apply to an existing child. If another child has replaced this child, returns the other child.
-/// The only lasting effect of this function: the operator becomes the manager of leftover fields.
+/// This function changes the cluster only by making the operator the manager of leftover fields.
 pub(crate) async fn try_change(access: &Access, wanted: &Wanted, live: &Value) -> Result<Option<Sight>, CallError> {
     let served = access.served(&wanted.of)?;
     let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
     let known = ExistingChild { calls: access.calls(&served, &wanted.namespace), wanted, uid };
-    // Claiming leftover fields does not change the values of the child. Without the claim, the server can refuse a
+    // To become the manager of leftover fields does not change their values. Without this step, the server can refuse a
     // correct plan.
     if let Made::Found(found) = known.claim_leftovers(live).await? {
         return Ok(Some(found));
@@ -152,7 +152,7 @@ pub(crate) async fn try_change(access: &Access, wanted: &Wanted, live: &Value) -
     }
 }
 
-/// Returns whether the child gets no owner, so that it outlives the object.
+/// Returns whether the child gets no owner reference, so that it outlives the object.
 fn is_kept(wanted: &Wanted) -> bool {
     controller(&wanted.body).is_none()
 }

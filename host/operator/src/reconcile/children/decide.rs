@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::reconcile::{children::drift, children::final_manifest::Wanted, children::leftover_fields};
 
-/// The value of the label `app.kubernetes.io/managed-by` of children that the earlier operator made for many objects
+/// The value of the label `app.kubernetes.io/managed-by` on children that the earlier operator created for many objects
 /// together. No object owns such a child.
 const SHARED_BY_EARLIER: &str = "kaos-operator-authz";
 
@@ -26,11 +26,12 @@ pub(crate) enum Decision {
     /// The operator applied the same manifest, but a field that the server derived from an earlier plan remains.
     /// Contains the path of this field.
     LeftOver(String),
-    /// The child belongs to the object by its owner reference, but this operator never applied the child.
+    /// The object owns the child, or the child has no owner, but this operator never applied the child.
     TakeOver,
     /// The child belongs to another owner. Contains the name of this owner.
     Foreign(String),
-    /// The only owner of the child has the object's name and another UID, so the owner is probably a deleted object.
+    /// The only owner of the child has the object's name and another UID, so this owner is probably deleted. Contains
+    /// the name of this owner.
     Left(String),
     /// The child is being deleted, so the operator cannot change it.
     Going,
@@ -41,7 +42,7 @@ pub(crate) enum Owner {
     /// The object owns the child.
     Ours,
     /// The child has no owner. Either this operator applied the child for an object that is deleted now, or the earlier
-    /// operator made the child for many objects together.
+    /// operator created the child for many objects together.
     Orphan,
     /// Another owner owns the child. Contains the name of this owner.
     Other(String),
@@ -70,7 +71,7 @@ pub(crate) fn decide(wanted: &Wanted, live: &Value, uid: &str, shared: bool) -> 
     }
 }
 
-/// Returns the owner of a live child, for a pass over the object with this UID.
+/// Returns the owner of a live child, compared with the pass's object, which has this UID.
 pub(crate) fn owner(live: &Value, uid: &str) -> Owner {
     match controller(live) {
         Some(owner) if owner["uid"] == uid => Owner::Ours,
@@ -89,7 +90,7 @@ fn is_left_behind(live: &Value) -> bool {
     *manager == SHARED_BY_EARLIER || (*manager == MANAGER && applied_digest(live).is_some())
 }
 
-/// Returns whether the only owner of a live object has the group, kind and name of the wanted owner.
+/// Returns whether a live object has a single owner with the group, kind and name of the wanted owner.
 fn is_left(wanted: &Wanted, live: &Value) -> bool {
     let ([theirs], Some(ours)) = (owners(live), controller(&wanted.body)) else { return false };
     let (their, our) = (ResourceType::of_object(theirs), ResourceType::of_object(ours));

@@ -1,5 +1,5 @@
-//! Turns a plan's manifests into the manifests to apply. A final manifest differs from the planned manifest only in the
-//! few parts that depend on the live child.
+//! Turns a plan's manifests into the manifests that the operator applies. A final manifest differs from the planned
+//! manifest only in fields that depend on the live child.
 //!
 //! A workload of an earlier operator keeps its pod-spec hash, so that the takeover restarts no pod. If another client
 //! sets the replicas, the operator stops managing the field `replicas`. All other parts of a manifest stay as planned.
@@ -29,8 +29,8 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Builds the final manifest of a child. `live` is the existing child. `was_like` returns whether a ConfigMap of
-    /// the `plan` has the same content as the ConfigMap that an earlier operator wrote.
+    /// Builds the final manifest of a child. `live` is the existing child. The function `was_like` returns whether a
+    /// ConfigMap of the `plan` has the same content as the ConfigMap that an earlier operator wrote.
     pub(crate) fn new(
         manifest: &Value,
         object: &Value,
@@ -54,21 +54,20 @@ impl Wanted {
         }
     }
 
-    /// Returns whether the child is a workload with one replica, which is also the default if the object sets no
-    /// number.
+    /// Returns whether the child is a workload with one replica. This can be a default, if the object sets no number.
     pub(crate) fn has_one_replica(&self) -> bool {
         pod_template(&self.body).is_some() && self.body["spec"]["replicas"] == 1
     }
 
-    /// Returns whether other field managers must not add fields to the child's spec. Other managers may write a
-    /// restart, a replica count or a container into a workload, and an address into a Service. In any other child, an
-    /// added rule or host changes the behaviour of the child.
+    /// Returns whether other field managers must not add fields to the child's spec. Other managers may write a restart
+    /// annotation, a replica count or a container into a workload, and an address into a Service. In any other child,
+    /// such as an HTTPRoute, an added rule or host changes the behaviour.
     pub(crate) fn has_whole_spec(&self) -> bool {
         !self.of.group().is_empty() && pod_template(&self.body).is_none()
     }
 
-    /// Returns the digest of this manifest. If the operator last applied this manifest, the live child has the same
-    /// digest.
+    /// Returns the digest of this manifest. A live child has the same digest if the operator applied this manifest
+    /// last.
     pub(crate) fn digest(&self) -> &str {
         self.body["metadata"]["annotations"][APPLIED_DIGEST].as_str().unwrap_or_default()
     }
@@ -78,8 +77,8 @@ impl Wanted {
     }
 }
 
-/// Returns the rank of a type in the order of applies: first configuration, identities and protection, then workloads,
-/// then everything that leads to workloads. So every workload and route has its protection from the start.
+/// Returns the rank of a type in the order of applies. First come configuration, identities and protection, then
+/// workloads, then Services, routes and all other types. So every workload and route has its protection from the start.
 pub(crate) fn rank(of: &ResourceType, runs_pods: bool) -> u8 {
     const FIRST: [&str; 4] = ["ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim"];
     match of.group() {
@@ -91,8 +90,8 @@ pub(crate) fn rank(of: &ResourceType, runs_pods: bool) -> u8 {
 }
 
 /// Keeps the hash that an earlier operator put on the live pod template, until the template or one of its ConfigMaps in
-/// the plan changes. Also writes the operator's own hash into an annotation of the child. This annotation shows later
-/// changes of a ConfigMap.
+/// the plan changes. Also writes the hash that this operator computed into an annotation of the child. A later pass
+/// compares this annotation to notice a changed template or ConfigMap.
 fn keep_hash(body: &mut Value, live: &Value, was_like: &dyn Fn(&Value) -> bool, plan: &[Value]) {
     let (Some(computed), Some(carried)) = (carried_hash(body).map(str::to_owned), carried_hash(live)) else { return };
     if computed == carried {
@@ -101,7 +100,7 @@ fn keep_hash(body: &mut Value, live: &Value, was_like: &dyn Fn(&Value) -> bool, 
     let annotations = &live["metadata"]["annotations"];
     let stands = match (annotations[HASH_STANDS_FOR].as_str(), annotations[APPLIED_DIGEST].as_str()) {
         (Some(stands_for), _) => stands_for == computed,
-        // The live hash is this operator's own, from an earlier plan.
+        // This operator computed the live hash, for an earlier plan.
         (None, Some(_)) => false,
         (None, None) => {
             let mut kept = body.clone();
@@ -165,7 +164,7 @@ mod tests {
         later["metadata"]["labels"] = json!({"new": "label"});
         let kept = wanted(&later, &kept.body, &config("v"), &config("v"));
         assert_eq!(carried_hash(&kept.body), Some("theirs"));
-        // The child keeps the hash until the plan has another hash.
+        // The child keeps the earlier operator's hash until the plan has another hash.
         let changed = wanted(&deployment("new", &json!({}), "x"), &kept.body, &config("v"), &config("w"));
         assert_eq!(carried_hash(&changed.body), Some("new"));
         assert!(changed.body["metadata"]["annotations"][HASH_STANDS_FOR].is_null());

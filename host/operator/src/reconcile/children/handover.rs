@@ -16,9 +16,9 @@ use crate::{
     watch::{Seen, Watch},
 };
 
-/// The maximum time that the old workload stays after the new workload was created. The time equals the default
-/// progress deadline of a Deployment. A limit is needed because the new workload may wait for a resource that the old
-/// workload uses.
+/// The maximum time for which the old workload stays after the creation of the new workload. It equals the default
+/// progress deadline of a Deployment. The time needs a limit, because the new workload may wait for a resource that the
+/// old workload uses.
 const LONGEST_HANDOVER: Duration = Duration::from_mins(10);
 
 /// A workload that keeps serving, and the workload that replaces it.
@@ -29,13 +29,15 @@ pub(crate) struct Handover {
     pub(crate) left: Duration,
 }
 
-/// Returns the handover that is in progress; `None` if no child in `leaving` takes part in a handover.
+/// Returns the handover that is in progress; `None` if no workload in `leaving` must wait for a new workload of the
+/// plan.
 pub(crate) fn handover(watch: &Watch, now: Timestamp, leaving: &[Seen], plan: &[Value]) -> Option<Handover> {
     let old = leaving.iter().find(|child| runs_pods(child))?;
     let workloads = plan.iter().filter(|manifest| pod_template(manifest).is_some());
     workloads.map(Reference::of_object).find_map(|new| {
         let namespace = new.namespace.as_deref().unwrap_or_default();
-        // A new child may not be in the watch yet. So a child that is not in the watch also counts as starting.
+        // A workload that the watch does not show also counts as starting, because the watch may not have reported it
+        // yet.
         let live = watch.live(&new.of(), namespace, &new.name).and_then(|seen| seen.object());
         if !live.as_ref().is_none_or(is_starting) {
             return None;
@@ -61,12 +63,12 @@ pub(crate) fn stays(child: &Seen, plan: &[Value]) -> bool {
     runs_pods(child) || rank(&child.of, false) == 0 || plan.iter().any(is_of_its_kind)
 }
 
-/// Returns whether a child is a workload. If the watch does not have the whole object, the API group decides.
+/// Returns whether a child is a workload. If the watch has only the metadata of the child, the API group decides.
 fn runs_pods(child: &Seen) -> bool {
     child.object().map_or(child.of.group() == "apps", |live| pod_template(&live).is_some())
 }
 
-/// Returns whether a workload has no available pod yet. Returns false for a workload with zero replicas or with the
+/// Returns whether a workload has no available pod yet. Returns `false` for a workload with zero replicas or with the
 /// strategy `Recreate`.
 fn is_starting(live: &Value) -> bool {
     let (spec, status) = (&live["spec"], &live["status"]);

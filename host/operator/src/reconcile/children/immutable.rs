@@ -1,13 +1,13 @@
-//! Explains rejections that are about immutable fields of a child.
+//! Explains to the user why the API server rejects a change of an immutable field.
 //!
-//! The operator does not delete and recreate the child, because data or pods would be lost. The operator reports the
-//! field and what the user can do.
+//! The operator does not delete and recreate the child, because data or pods would be lost. It reports the field, and
+//! what the user can do.
 
 use serde_json::Value;
 
 use crate::reconcile::{children::drift, error::CallError};
 
-/// Texts in API servers' messages about immutable fields.
+/// Texts by which this module recognizes an API server's message about an immutable field.
 const SAYINGS: [&str; 5] = [
     "field is immutable",
     "is immutable after creation",
@@ -16,7 +16,7 @@ const SAYINGS: [&str; 5] = [
     "cannot change roleRef",
 ];
 
-/// Adds the fields and the remedy to a rejection of `wanted`, if the rejection is about an immutable field of `live`.
+/// If the API server rejects `wanted` because of an immutable field, adds the fields and the remedy to the error.
 pub(crate) fn explained(error: CallError, wanted: &Value, live: &Value) -> CallError {
     if !SAYINGS.iter().any(|saying| error.message.contains(saying)) {
         return error;
@@ -49,7 +49,7 @@ pub(crate) fn never_changes(fields: &str, wanted: &Value) -> String {
     )
 }
 
-/// Returns the fields that differ from the plan: fields of the spec, and top-level fields such as `data`.
+/// Returns the paths of the fields that differ from the plan: fields of the spec, and top-level fields such as `data`.
 fn changed(wanted: &Value, live: &Value) -> Vec<String> {
     let differs = |wanted: &Value, live: &Value| drift::missing(wanted, live).is_some();
     let mut paths = Vec::new();

@@ -14,8 +14,8 @@ use crate::reconcile::{
 /// The field path of a workload's replicas in managed fields.
 pub(super) const REPLICAS_FIELD: [&str; 2] = ["f:spec", "f:replicas"];
 
-/// A child that exists, as far as the operator knows. Every write names the child's UID, because another child can have
-/// replaced the child before the watch reports the replacement.
+/// A child that exists, as far as the operator knows. Every write contains the child's UID, because another child may
+/// have the name already although the watch has not reported it yet.
 pub(super) struct ExistingChild<'a> {
     pub(super) calls: Calls<'a>,
     pub(super) wanted: &'a Wanted,
@@ -32,8 +32,8 @@ impl ExistingChild<'_> {
         })
     }
 
-    /// Removes the replicas from the fields that the operator manages, if another client sets the replicas. An apply
-    /// that only omits the field would reset the field.
+    /// If another client sets the replicas, removes the field `replicas` from the fields that the operator manages.
+    /// Otherwise, an apply that omits the field would reset it.
     pub(super) async fn release_replicas(&self) -> Result<Made<()>, CallError> {
         if !self.wanted.releases_replicas {
             return Ok(Made::Done(()));
@@ -46,7 +46,7 @@ impl ExistingChild<'_> {
     }
 
     /// Makes the operator the manager of the leftover fields of an earlier plan, so that the next apply removes these
-    /// fields. Returns whether any of these fields had no other field manager.
+    /// fields. Returns `false` if there are none, or if all of them have another field manager.
     pub(super) async fn claim_leftovers(&self, live: &Value) -> Result<Made<bool>, CallError> {
         if leftovers(&self.wanted.body, live).is_empty() {
             return Ok(Made::Done(false));
@@ -59,8 +59,8 @@ impl ExistingChild<'_> {
         }
     }
 
-    /// Returns the managed fields. If another client sets the replicas, removes the field `replicas` from the
-    /// operator's own entry.
+    /// Returns the managed fields `entries`. If another client sets the replicas, the operator's own entry in the
+    /// result lacks the field `replicas`.
     pub(super) fn without_replicas(&self, entries: Vec<Value>) -> Vec<Value> {
         let released = self.wanted.releases_replicas.then(|| managed_fields::released(&entries, &REPLICAS_FIELD));
         released.flatten().unwrap_or(entries)

@@ -3,9 +3,9 @@
 //! The API server derives some fields from other fields. For example, the server copies `serviceAccountName` to the
 //! older `serviceAccount`, and gives an `emptyDir` to a volume without a source. It also sets defaults for
 //! `rollingUpdate` and pull policies. A server-side apply removes only fields with a field manager, and derived fields
-//! have no manager. So derived fields stay when the plan changes. For example, pods keep a removed ServiceAccount, or
-//! the server refuses the new plan because a volume has two sources. To prevent this, the operator makes itself the
-//! manager of derived fields, and its next apply removes them.
+//! have no manager. So the derived fields of the old plan stay when the plan changes. For example, pods keep a removed
+//! ServiceAccount, or the server refuses the new plan because a volume has two sources. To prevent this, the operator
+//! makes itself the manager of derived fields, and its next apply removes them.
 
 use kaos_policy::stamp::pod_template_pointer;
 use serde_json::{Map, Value, json};
@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 /// The path of a field, in the format of managed fields.
 pub(crate) type Path = Vec<String>;
 
-/// Returns the fields of `live` that the server derived from an earlier plan and would not derive from `wanted`, in
-/// groups. The fields of one group have the same meaning: the server derives each field from the others.
+/// Returns the fields of `live` that the server derived from an earlier plan and would not derive from `wanted`. The
+/// result consists of groups: the server derives each field of a group from another field of this group.
 pub(crate) fn leftovers(wanted: &Value, live: &Value) -> Vec<Vec<Path>> {
     let mut groups = Vec::new();
     for field in ["strategy", "updateStrategy"] {
@@ -36,7 +36,7 @@ pub(crate) fn leftovers(wanted: &Value, live: &Value) -> Vec<Vec<Path>> {
     groups
 }
 
-/// Returns the path of the first leftover field, for messages. `None` if there are no leftover fields.
+/// Returns the path of the first leftover field, for messages. Returns `None` if there is no leftover field.
 pub(crate) fn named(groups: &[Vec<Path>]) -> Option<String> {
     let path = groups.first()?.first()?;
     let steps = path.iter().map(|step| step.strip_prefix("f:").unwrap_or(step));

@@ -1,4 +1,4 @@
-//! Handles managed fields: finds the writers of fields, and assigns the entries of an earlier operator to this
+//! Handles managed fields: finds the managers of fields, and assigns the fields of an earlier operator to this
 //! operator.
 //!
 //! The earlier operator wrote the children with update requests. A server-side apply removes only fields of the
@@ -10,8 +10,9 @@ use std::collections::BTreeSet;
 use kaos_policy::stamp::MANAGER;
 use serde_json::{Map, Value, json};
 
-/// The field manager of the earlier operator, which writes with updates. Many other controllers have this name too,
-/// because it is kubebuilder's default. So the name means the earlier operator only before this operator's first apply.
+/// The field manager of the earlier operator, which writes with update requests. Many other controllers have this name
+/// too, because it is the default of kubebuilder. So only before this operator's first apply, this module takes an
+/// entry with this name as the earlier operator's entry.
 const EARLIER: &str = "manager";
 
 /// Returns whether an entry comes from an apply of this operator, to the object itself or to a subresource.
@@ -133,7 +134,7 @@ pub(crate) fn claimed(entries: &[Value], groups: &[Vec<Vec<String>>], api_versio
     Some(entries)
 }
 
-/// Adds fields to the entry of the operator's apply.
+/// Adds fields to the entry for the operator's applies, or adds such an entry.
 fn give(entries: &mut Vec<Value>, fields: &Map<String, Value>, api_version: &str) {
     let is_ours = |entry: &&mut Value| {
         entry["manager"] == MANAGER && entry["operation"] == "Apply" && entry["subresource"].is_null()
@@ -147,8 +148,8 @@ fn give(entries: &mut Vec<Value>, fields: &Map<String, Value>, api_version: &str
     }
 }
 
-/// Returns whether the operator owns a field, a field below it, or a whole list or object around it. The path has the
-/// format of `fieldsV1`.
+/// Returns whether the operator manages a field, a field below it, or a whole list or object around it. The path has
+/// the format of `fieldsV1`.
 pub(crate) fn owned(entries: &[Value], subresource: &str, path: &[&str]) -> bool {
     entries
         .iter()
@@ -169,7 +170,7 @@ pub(crate) fn written_by_others(entries: &[Value], path: &[&str]) -> bool {
 pub(crate) fn put_on(entries: &[Value]) -> BTreeSet<String> {
     let own = entries.iter().filter(|entry| entry["manager"] == MANAGER);
     let fields = own.filter_map(|entry| entry["fieldsV1"]["f:metadata"]["f:finalizers"].as_object());
-    // The key of a set item is `v:`, followed by the item's value in JSON.
+    // In managed fields, the key for an item of a set is `v:`, followed by the item's value in JSON.
     fields.flat_map(Map::keys).filter_map(|item| serde_json::from_str(item.strip_prefix("v:")?).ok()).collect()
 }
 
@@ -198,7 +199,7 @@ fn remove(fields: &mut Map<String, Value>, path: &[&str]) -> bool {
         [first, rest @ ..] => {
             let Some(Value::Object(below)) = fields.get_mut(*first) else { return false };
             let removed = remove(below, rest);
-            // The server would read an empty set of fields as the field itself.
+            // Remove an empty set of fields: the server would read it as the parent field itself.
             if removed && below.is_empty() {
                 fields.remove(*first);
             }

@@ -1,4 +1,4 @@
-//! The memory of an object's children, by child. The memory forgets children that leave the plan.
+//! What the operator remembers about each child of an object, while the child is in the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::{
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ChildrenMemory {
     by_child: BTreeMap<Mark, ChildMemory>,
-    /// The rejection of the plan as a whole.
+    /// The last rejection of a whole plan by the API server.
     pub(crate) rejected_plan: Option<Rejected>,
     /// The planned children whose names are taken: an object of another owner already has the name.
     pub(crate) conflicts: BTreeSet<Reference>,
@@ -57,7 +57,7 @@ impl ChildrenMemory {
         }
     }
 
-    /// Returns the rejections of the plan and of all children.
+    /// Returns the rejection of the whole plan, and the rejections of single children.
     pub(crate) fn rejections(&self) -> impl Iterator<Item = &Rejected> {
         self.rejected_plan.iter().chain(self.by_child.values().filter_map(|child| child.rejected.as_deref()))
     }
@@ -74,8 +74,8 @@ impl ChildrenMemory {
         });
     }
 
-    /// Consumes a write token for the child. If no token is free, the error contains the delay. `reason` is the reason
-    /// for the write.
+    /// Consumes a write token for the child. If no token is free, the error contains the delay. `reason` says why the
+    /// operator writes the child.
     pub(crate) fn spend(&mut self, wanted: &Wanted, reason: &str) -> Result<(), CallError> {
         let (child, plan) = (child_mark(&wanted.reference()), hash(wanted.digest()));
         let (wait, message) = match self.write_limit.spend(child, plan, Instant::now()) {
@@ -106,10 +106,11 @@ impl ChildrenMemory {
 /// The form in which the API server stores a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// The server stored the applied manifest unchanged. The mark is the hash of this manifest. A difference is drift.
+    /// The server stored the applied manifest unchanged, so a difference from the manifest is drift. The mark is the
+    /// hash of this manifest.
     Exactly(Mark),
     /// The server stored the manifest in another form. The first mark is the hash of the manifest, the second is the
-    /// hash of the stored form. While the child keeps this form, a difference is not drift.
+    /// hash of the stored form. While the child has this form, its differences from the manifest are not drift.
     Otherwise(Mark, Mark),
 }
 

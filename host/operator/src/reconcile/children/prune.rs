@@ -1,6 +1,7 @@
 //! Deletes children that are no longer in the plan.
 //!
-//! The operator first deletes the children that lead to workloads, and last the children that protect workloads.
+//! The operator deletes children in the reverse order of ranks: first Services and routes, then workloads, and last
+//! configuration and protection.
 //!
 //! A child stays while the watch on its type has an error. During the error, the policy may not see objects of this
 //! type, and may leave the child out of the plan only for this reason. If the operator deleted the child, its data
@@ -23,8 +24,8 @@ use crate::reconcile::{
 };
 use crate::watch::{Seen, Watch};
 
-/// The time until the next pass if children stay because their watch has an error. A watch that works again causes no
-/// pass if no object changed in the meantime.
+/// The time until the next pass if children stay because their watch has an error. This pass is needed, because a watch
+/// that works again causes no pass if no object has changed in the meantime.
 pub(crate) const AGAIN: Duration = Duration::from_secs(15);
 
 /// Returns group, kind and name of a child. Leaves out the version, because versions are only views of the same object.
@@ -55,7 +56,7 @@ fn carries_digest(live: &Value) -> bool {
     live["metadata"]["annotations"][APPLIED_DIGEST].is_string()
 }
 
-/// Removes children from the list if the watch on their type has an error, and records why these children stay. Returns
+/// Removes from the list `unwanted` the children whose watch has an error, and records why these children stay. Returns
 /// whether the list became shorter.
 pub(crate) fn spare_unseen(watch: &Watch, unwanted: &mut Vec<Seen>, result: &mut ChildrenResult) -> bool {
     let before = unwanted.len();
@@ -84,7 +85,7 @@ pub(crate) async fn prune(access: &Access, unwanted: &[Seen], result: &mut Child
     }
 }
 
-/// Deletes a child only at this version: at a later version, the child may have no owner any more.
+/// Deletes a child only at the version that the operator saw: a later version of the child may have no owner any more.
 pub(crate) async fn remove(access: &Access, child: &Seen, propagation: PropagationPolicy) -> Result<(), CallError> {
     let version = child.version.to_string();
     access.delete(&child.reference(), &child.uid, Some(&version), propagation).await.map(drop)

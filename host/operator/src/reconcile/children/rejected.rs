@@ -1,7 +1,7 @@
-//! Remembers manifests that the server rejected. The operator does not send the same manifest again until the manifest,
-//! the live child or the user's part of the object changes. The reason for the rejection may also be elsewhere, for
-//! example in an admission rule. No event tells the operator that an administrator corrected such a rule. So the
-//! operator still retries, first after two minutes. It then doubles the wait up to one hour.
+//! Remembers manifests that the server rejected. The operator sends the same manifest again at once only if the
+//! manifest, the live child, or the object's spec, labels or annotations change. The reason for the rejection may also
+//! be elsewhere, for example in an admission rule. No event tells the operator that an administrator corrected such a
+//! rule. So the operator still retries, first after two minutes. It then doubles the wait up to one hour.
 
 use std::time::Duration;
 
@@ -47,20 +47,21 @@ impl Rejected {
         }
     }
 
-    /// Returns the server's rejection if the `tried` hash is the same and the time of the retry has not come.
+    /// Returns the server's rejection if the hash `tried` is the same, and the time of the retry is still in the
+    /// future.
     pub(crate) fn stands(&self, tried: Mark, now: Instant) -> Option<CallError> {
         let stands = self.tried == tried && now < self.until;
         stands.then(|| CallError { what: self.what.clone(), class: Class::Permanent, message: self.message.clone() })
     }
 }
 
-/// Returns a hash of the manifest, the UID of the live child, and the user's part of the object. A rejection depends on
-/// these values.
+/// Returns a hash of the values on which a rejection depends: the manifest, the UID of the live child, and the object's
+/// spec, labels and annotations.
 pub(crate) fn tried(wanted: &Wanted, there: Option<&str>, object: &Value) -> Mark {
     let metadata = &object["metadata"];
     let annotations = metadata["annotations"].as_object().into_iter().flatten();
-    // Ignore this annotation: the watch removes it, but write responses contain it. Without the annotation, the watched
-    // object and the write response have the same hash.
+    // Ignore this annotation: the watch removes it, but the server's answers to writes contain it. Both must have the
+    // same hash.
     let annotations: Vec<Mark> = annotations.filter(|(name, _)| *name != LAST_APPLIED).map(hash).collect();
     hash((wanted.digest(), there, hash(&object["spec"]), hash(&metadata["labels"]), annotations))
 }

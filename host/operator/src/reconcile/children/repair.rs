@@ -1,4 +1,4 @@
-//! Applies an existing child, and repairs a child that differs from the last apply.
+//! Applies a changed manifest to an existing child, and repairs a child that differs from the manifest applied last.
 
 use serde_json::Value;
 
@@ -20,8 +20,9 @@ use crate::{
     watch::WriteGuard,
 };
 
-/// Repairs a field that differs from the last apply. If the server may store the field in another form, a dry run first
-/// shows whether an apply would change anything. In either case, also removes leftover fields of an earlier plan.
+/// Repairs a child whose field at `path` differs from the manifest applied last. If the server may store the manifest
+/// in another form, a dry run first shows whether an apply would change anything. In either case, also removes leftover
+/// fields of an earlier plan.
 pub(super) async fn repair(
     access: &Access,
     known: &ExistingChild<'_>,
@@ -39,7 +40,7 @@ pub(super) async fn repair(
             return Ok(Made::Done(Done::Same));
         }
         _ => {
-            // A rejection proves that the apply would change something.
+            // If the server rejects the dry run, the apply would change something.
             let tried = match calls.apply(&wanted.name, &wanted.body, uid, true).await {
                 Err(error) if !error.is_final() => return Err(error),
                 tried => tried.ok().flatten(),
@@ -90,11 +91,11 @@ pub(super) async fn reduce(
     apply(access, known, memory, "another client added fields to the child").await
 }
 
-/// Applies the child. If the server refuses the apply, takes over the whole spec from other managers and applies again,
-/// because their fields may be the reason. Example: another manager changed a port number. For the server, this is a
-/// new port of the other manager, next to the planned port. If the second apply fails too, the fields of other managers
-/// were not the reason, so these managers get their fields back. If the fields stayed with the operator, the next
-/// accepted apply would remove them.
+/// Applies the child. If the server refuses the apply, takes over the whole spec from other field managers and applies
+/// again, because their fields may be the reason. For example, if another manager changed a port number, the server
+/// keeps this port next to the planned port. If the second apply fails too, the fields of other managers were not the
+/// reason, so these managers get their fields back. Otherwise, the operator's next successful apply would remove these
+/// fields.
 pub(super) async fn force(
     access: &Access,
     known: &ExistingChild<'_>,
@@ -112,7 +113,8 @@ pub(super) async fn force(
     let seized = known.calls.manage(&live, &known.without_replicas(entries)).await?;
     let forced = apply(access, known, memory, reason).await;
     if forced.is_err()
-        // A conflict here is harmless: the other client wrote the child and thereby claimed the fields that it wants.
+        // A conflict here is harmless: it means that another client has written the child meanwhile, and so manages its
+        // fields again.
         && let Err(error) = known.calls.manage(&seized, before).await
     {
         let child = named(&known.wanted.reference());
@@ -133,7 +135,7 @@ pub(super) async fn apply(
     if let Some(answer) = calls.apply(&wanted.name, &wanted.body, uid, false).await? {
         return Ok(Made::Done(applied(wanted, memory, reason, answer, writing)));
     }
-    // The call wrote nothing.
+    // The request wrote nothing.
     memory.write_limit.give_back(child_mark(&wanted.reference()));
     read(access, &wanted.reference()).await.map(Made::Found)
 }

@@ -1,10 +1,9 @@
-//! Keeps replicas that a user or an autoscaler set on a workload of an earlier operator. The earlier operator never
-//! reset these replicas.
+//! Keeps the number of replicas that a user or an autoscaler set on a workload of an earlier operator. The earlier
+//! operator never reset this number.
 //!
-//! The object does not contain the number that the user or the autoscaler set, and the default of its kind is 1. So a
-//! plain takeover would scale down a serving workload. To keep the replicas, the operator adds an annotation to the
-//! object. While the object has the annotation, the operator does not write the replicas. An Event reports the
-//! annotation.
+//! The object does not contain this number, and the default of its kind is 1. So a plain takeover would scale down a
+//! serving workload. To keep the replicas, the operator adds an annotation to the object. While the object has the
+//! annotation, the operator does not write the replicas. An Event reports the annotation.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -22,7 +21,8 @@ use crate::reconcile::{
     subject::Subject,
 };
 
-/// Removes the replicas from a manifest that was planned before the object got the annotation.
+/// Removes the field `replicas` from the manifest if the object has the annotation: the manifest may come from an
+/// earlier plan.
 pub(crate) fn as_scaled<'a>(manifest: &'a Value, object: &Value) -> Cow<'a, Value> {
     if !leaves_replicas(object) || manifest["spec"]["replicas"].is_null() {
         return Cow::Borrowed(manifest);

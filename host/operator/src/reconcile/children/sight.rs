@@ -1,4 +1,4 @@
-//! Finds a child before the pass writes it, from the watch or with a read.
+//! Finds a child before the pass writes it: in the watch, or by reading it from the API server.
 
 use kaos_policy::contract::Reference;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::{
     watch::Watch,
 };
 
-/// The result of handling a child.
+/// The result of the operator's attempt to make a child match the plan.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Done {
     /// The child already matches the plan.
@@ -24,8 +24,8 @@ pub(crate) enum Done {
     Foreign(String),
     /// The child is being deleted.
     Going,
-    /// The operator has not written the child yet. An earlier operator created this child, and another client set the
-    /// replicas.
+    /// The operator has not written the child, because an earlier operator created it and another client set its
+    /// replicas. The object must first get an annotation.
     Scaled(Value),
 }
 
@@ -38,8 +38,8 @@ pub(crate) enum Made<T> {
     Found(Sight),
 }
 
-/// Returns the result of an operation. If the operation found another child instead, returns from the calling function,
-/// so that the pass decides again.
+/// Evaluates to the result of an operation. If the operation found another child instead, the macro returns from the
+/// calling function, so that the pass decides again.
 macro_rules! found_is_news {
     ($made:expr) => {
         match $made {
@@ -50,7 +50,7 @@ macro_rules! found_is_news {
 }
 pub(super) use found_is_news;
 
-/// The state of a child, as the pass knows it before it applies the child.
+/// What the pass knows about a child before it applies the child.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Sight {
     /// The watch does not show the child. A child of another owner may still exist, because the watch does not follow
@@ -66,9 +66,9 @@ pub(crate) enum Sight {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Live {
     pub(crate) object: Value,
-    /// Whether the pass just read the child, with its managed fields.
+    /// Whether `object` comes from a read of this pass, and so has its managed fields.
     pub(super) fresh: bool,
-    /// Whether another field manager owns a part of the child's spec, as far as the operator knows.
+    /// Whether the watch shows that another field manager owns a part of the child's spec.
     pub(crate) shared: bool,
 }
 
@@ -92,7 +92,8 @@ pub(crate) fn sight(watch: &Watch, child: &Reference, uid: &str, memory: &Childr
     {
         return Sight::There(Live { object, fresh: false, shared: seen.shared });
     }
-    // If an object of another owner has the name of a child, the watch follows this name until the name is free.
+    // After a conflict, the watch follows the object of another owner that has the child's name, until the name is
+    // free.
     if memory.conflicts.contains(child)
         && let Some(object) = watch.rival(child)
         && matches!(owner(&object, uid), Owner::Other(_))

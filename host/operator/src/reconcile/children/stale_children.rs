@@ -2,9 +2,8 @@
 //! yet. The old child blocks the new child of the same name.
 //!
 //! At any time, only one object has a given name. So if the pass's object exists now, an owner with the same name and
-//! another UID no longer exists. The operator asks the API server whether the object exists, because the watch may be
-//! late. If the object exists, the operator deletes the child as the garbage collector would, by the child's UID and
-//! version.
+//! another UID no longer exists. The operator reads the object from the API server, because the watch may be late. If
+//! the object exists, the operator deletes the child as the garbage collector would, by the child's UID and version.
 
 use kaos_policy::{contract::ResourceType, stamp::controller};
 use kube::api::PropagationPolicy;
@@ -18,7 +17,7 @@ use crate::reconcile::{
     error::{CallError, Class},
 };
 
-/// Deletes a blocking child of an earlier object with the owner's name. Returns whether the child is gone immediately.
+/// Deletes a child whose owner is an earlier object of the same name. Returns whether the child is gone immediately.
 pub(crate) async fn clear_away(access: &Access, wanted: &Wanted, live: &Value, uid: &str) -> Result<bool, CallError> {
     has_its_owner(access, wanted, uid).await?;
     let metadata = &live["metadata"];
@@ -29,8 +28,9 @@ pub(crate) async fn clear_away(access: &Access, wanted: &Wanted, live: &Value, u
     Ok(gone)
 }
 
-/// Checks that the owner of a planned child still has this UID and is not being deleted. A deletion with orphaned
-/// children removes the owner references, and a pass that began before the deletion must not restore these references.
+/// Checks that the owner of a planned child still has this UID and is not being deleted. If a user deletes the owner
+/// and keeps its children, Kubernetes removes their owner references. A pass that began earlier must not restore these
+/// references.
 pub(crate) async fn has_its_owner(access: &Access, wanted: &Wanted, uid: &str) -> Result<(), CallError> {
     let owner = controller(&wanted.body).unwrap_or(&Value::Null);
     let served = access.served(&ResourceType::of_object(owner))?;

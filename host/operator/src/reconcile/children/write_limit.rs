@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::reconcile::mark::Mark;
 
-/// The number of writes in a burst, and the time after which one more write is free.
+/// The maximum number of writes in a row, and the time after which one more write is allowed.
 type Rate = (u32, Duration);
 
 /// The limit for writes of an unchanged plan.
@@ -24,7 +24,7 @@ const CHANGED: Rate = (200, Duration::from_secs(1));
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WriteLimit(BTreeMap<Mark, ChildWrites>);
 
-/// The limit that blocks a write, and the remaining delay.
+/// The limit that blocks a write, with the delay until the next write is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LimitReached {
     /// The limit for an unchanged plan.
@@ -39,7 +39,7 @@ struct ChildWrites {
     changed: Writes,
     /// The last written plan.
     plan: Mark,
-    /// The state before the last write: the two counters and the plan.
+    /// The two counters and the plan before the last write, so that the caller can give its token back.
     before: Option<(Writes, Writes, Mark)>,
 }
 
@@ -99,7 +99,7 @@ impl WriteLimit {
         }
     }
 
-    /// Forgets children if all their tokens are free again.
+    /// Forgets the children whose writes are so old that no limit counts them any more.
     pub(crate) fn tidy(&mut self, now: Instant) {
         self.0.retain(|_, child| !(child.same.is_over(SAME, now) && child.changed.is_over(CHANGED, now)));
     }

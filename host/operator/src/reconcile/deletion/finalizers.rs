@@ -1,6 +1,6 @@
 //! Adds and removes finalizers. The operator adds its own finalizer before it creates children, and removes finalizers
-//! of earlier operators when it finds them. One finalizer of earlier operators protects a client at an identity
-//! provider: the operator removes this finalizer only while the object is being deleted.
+//! of earlier operators when it finds them. One finalizer of earlier operators shows that the object has a client at an
+//! identity provider. The operator removes this finalizer only while the object is being deleted.
 //!
 //! After a change of settings or policies, an object may have a finalizer of this operator that no setting or policy
 //! names any more. The managed fields of the object show which finalizers this operator added, but the watch does not
@@ -22,25 +22,25 @@ use crate::reconcile::{
 };
 use crate::watch::Served;
 
-/// The finalizers on an object that this operator handles.
+/// Those finalizers of an object that this operator removes at some time.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Finalizers {
-    /// The finalizer for which the cleanup runs.
+    /// The operator's own finalizer, which the operator removes after it has deleted the object's children.
     pub(crate) ours: Option<String>,
     /// The finalizers that the operator removes immediately.
     pub(crate) retired: Vec<String>,
-    /// The finalizer that protects the object's client at an identity provider. This field is set only while the object
-    /// is being deleted. The operator does not delete the client.
+    /// The finalizer of an earlier operator for the object's client at an identity provider. This field is set only
+    /// while the object is being deleted. The operator does not delete the client.
     pub(crate) client: Option<String>,
 }
 
 impl Finalizers {
-    /// Returns the finalizers of a pass's object.
+    /// Returns the finalizers of the object of a pass.
     pub(crate) fn on(subject: &Subject<'_>, memory: &Memory) -> Self {
         Self::of(&subject.object, subject.selected.descent.kind.claims(), memory.finalizers.asked.as_deref())
     }
 
-    /// Sorts an object's finalizers. `asked` is the finalizer that the plan requests.
+    /// Assigns an object's finalizers to the fields of this type. `asked` is the finalizer that the plan requests.
     pub(crate) fn of<'a>(object: &Value, claims: impl Iterator<Item = &'a Claim>, asked: Option<&str>) -> Self {
         let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten();
         let present: BTreeSet<&str> = finalizers.filter_map(Value::as_str).collect();
@@ -61,9 +61,9 @@ impl Finalizers {
         held
     }
 
-    /// Includes the finalizers in `left`: the operator once put them on the object, and no setting or policy names them
-    /// now. If the object does not have the current finalizer, the cleanup runs for the first finalizer in `left`. The
-    /// operator removes all others immediately.
+    /// Adds the finalizers in `left`: this operator once added them to the object, and no setting or policy names them
+    /// now. If the object does not have the current finalizer, the first finalizer in `left` takes its place. The
+    /// operator removes the others immediately.
     pub(crate) fn with_left(mut self, left: Vec<String>) -> Self {
         let mut left = left.into_iter();
         self.ours = self.ours.or_else(|| left.next());
@@ -76,7 +76,7 @@ impl Finalizers {
     }
 }
 
-/// Removes finalizers from an object. Returns whether the object had any of these finalizers.
+/// Removes finalizers from an object. Returns whether the object had at least one of these finalizers.
 pub(crate) async fn retire(
     access: &Access,
     served: &Served,
@@ -90,8 +90,7 @@ pub(crate) async fn retire(
     Ok(wrote)
 }
 
-/// Adds a finalizer to an object, unless the object already has this finalizer. Returns whether the call wrote the
-/// object.
+/// Adds a finalizer to an object, if the object does not have it. Returns whether the operator wrote the object.
 pub(crate) async fn hold(
     access: &Access,
     served: &Served,
@@ -106,7 +105,7 @@ pub(crate) async fn hold(
     Ok(true)
 }
 
-/// Returns the finalizers that the operator added to an object and that are not in `known`.
+/// Returns the finalizers that this operator added to an object, without those in `known`.
 pub(crate) async fn left_on(
     access: &Access,
     served: &Served,

@@ -30,10 +30,10 @@ use crate::{
     watch::{ObjectKey, Seen, Served},
 };
 
-/// The time until the next pass of a cleanup, if no event causes an earlier pass.
+/// The time until the cleanup checks again whether children are gone, if no event causes an earlier pass.
 const LOOK_FOR_CHILDREN: Duration = Duration::from_secs(15);
 
-/// Runs the pass over an object that is being deleted. A pass over such an object only does the cleanup.
+/// Runs the pass over an object that is being deleted. Such a pass only deletes the children and removes finalizers.
 pub(crate) async fn end(
     runner: &PolicyRunner,
     access: &Access,
@@ -42,8 +42,8 @@ pub(crate) async fn end(
     memory: &mut Memory,
 ) -> Result<Ended, CallError> {
     let mut held = Finalizers::on(subject, memory);
-    // After a restart, the operator does not remember which finalizer the plan requests, so ask the policies again. The
-    // plan may request one of the retired finalizers.
+    // After a restart, the operator does not remember which finalizer the plan requests. Ask the policies again,
+    // because the plan may request one of the finalizers in `retired`.
     if memory.finalizers.asked.is_none() && !held.retired.is_empty() {
         let asked = ask(runner, subject.key, &subject.object, &mut subject.selected, memory).await;
         if let Asked::Answered(_, rendered) = asked {
@@ -70,8 +70,8 @@ pub(crate) async fn end_unserved(
     match left_on(access, &served, object, &Finalizers::default(), memory).await {
         Ok(left) if left.is_empty() => return ends(Next::Never),
         Ok(_) => {}
-        // Without the right to read the object, the operator does not know whether the operator itself added a
-        // finalizer. New rights cause new passes.
+        // Without the right to read the object, the operator does not know whether it added a finalizer itself. New
+        // rights cause new passes.
         Err(error) if error.class == Class::Forbidden => return ends(Next::After(rules.resync)),
         Err(error) => return Err(error),
     }
@@ -82,7 +82,7 @@ pub(crate) async fn end_unserved(
     let_go(access, rules, key, &served, &mut Arc::clone(object), Finalizers::default(), memory).await
 }
 
-/// Does the cleanup of an object that is being deleted, and removes the operator's finalizers from the object.
+/// Deletes the children of an object that is being deleted, and removes the operator's finalizers from the object.
 async fn let_go(
     access: &Access,
     rules: &Rules,
@@ -104,7 +104,7 @@ async fn let_go(
     Ok(Ended { result: PassResult::Gone, next: cleaned? })
 }
 
-/// Deletes the children of an object in order, then removes the finalizer. Returns when the next pass must run.
+/// Deletes the children of an object in order, then removes the finalizer. Returns the time of the next pass.
 async fn clean_up(
     access: &Access,
     rules: &Rules,
@@ -139,8 +139,8 @@ async fn clean_up(
     Ok(Next::Never)
 }
 
-/// Removes the finalizer that protects an object's client at an identity provider. First writes an Event, because the
-/// operator does not delete the client.
+/// Removes the finalizer of an earlier operator for an object's client at an identity provider. First writes an Event,
+/// because the operator does not delete the client.
 async fn leave_client(
     access: &Access,
     served: &Served,
@@ -164,9 +164,9 @@ async fn tell_cleanup_failed(access: &Access, object: &Value, error: &CallError)
     access.tell(object, &EventText { reason: "CleanupFailed".to_owned(), message, warning: true }).await;
 }
 
-/// Deletes the children in order: Services and routes, then workloads, then their configuration. Starts a rank only
-/// when all children of the previous rank are gone. Before the next rank, the pods of workloads must be gone too.
-/// Returns whether all children are gone.
+/// Deletes the children in order: Services and routes, then workloads, then their configuration. Deletes children of a
+/// rank only when all children of the previous rank are gone, including the pods of workloads. Returns whether all
+/// children are gone.
 async fn take_down(access: &Access, uid: &str) -> Result<bool, CallError> {
     loop {
         let children = access.watch.children(uid);
@@ -182,7 +182,7 @@ async fn take_down(access: &Access, uid: &str) -> Result<bool, CallError> {
     }
 }
 
-/// Returns the time left for the cleanup.
+/// Returns the remaining time in which the cleanup may delay the deletion of the object.
 fn time_left(access: &Access, rules: &Rules, object: &Value) -> Duration {
     let passed = passed(object["metadata"]["deletionTimestamp"].as_str(), access.clock.now());
     rules.cleanup.saturating_sub(passed)

@@ -1,10 +1,10 @@
-//! Restarts pods when a referenced Secret or ConfigMap changes. If the operator watches Secrets, the hash on the pod
-//! template covers the content of every Secret and ConfigMap that the template names. Without this module, the hash
+//! Restarts pods when a Secret or ConfigMap that they use changes. If the operator watches Secrets, this module adds
+//! the content of every Secret and ConfigMap that a pod template names to the hash on the template. Otherwise, the hash
 //! covers only ConfigMaps of the plan itself.
 //!
-//! For a Secret, the operator stores only a digest that is keyed with the operator's key. The hash contains only a
-//! digest of this digest. If the operator cannot read some content, the operator cannot detect changes of this content.
-//! So pods that use unreadable content restart only when another input of the hash changes.
+//! For a Secret, the operator stores only a digest, made with a secret key of the operator. The hash depends only on
+//! this digest. The operator cannot detect changes of content that it cannot read. So pods that use unreadable content
+//! restart only when another input of the hash changes.
 
 use std::{cell::RefCell, collections::BTreeSet};
 
@@ -38,7 +38,7 @@ pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {
         .collect()
 }
 
-/// The content of a referenced object.
+/// What the operator knows about the content of a ConfigMap or Secret that pods use.
 enum ReferencedContent {
     Is(String),
     Absent,
@@ -51,9 +51,9 @@ impl From<Option<String>> for ReferencedContent {
     }
 }
 
-/// Stamps the plan with hashes of the content that its pods use. Returns `None` while some of the content is not known
-/// yet. `live` returns the live children. For content that the operator cannot read now, uses the digest from the last
-/// read, which `read` contains.
+/// Adds hashes of the content that pods use to the workloads of a plan. Returns `None` while some of the content is not
+/// known yet. The function `live` returns a live child. The parameter `read` contains the digests from the last reads:
+/// this function uses them for content that the operator cannot read now.
 pub(crate) fn stamped(
     plan: &[Value],
     read: &mut Read,
@@ -118,8 +118,9 @@ pub(crate) fn stamped(
     Some(stamped)
 }
 
-/// Returns the hash on the live workload. If the workload keeps the hash of an earlier operator, returns the operator's
-/// own hash from the workload's annotation. Returns `None` if the plan changes any other part of the workload's pods.
+/// Returns the hash on the live workload, so that its pods do not restart. If the workload keeps the hash of an earlier
+/// operator, returns this operator's own hash from the workload's annotation. Returns `None` if the plan changes the
+/// pods in any other way.
 fn kept(manifest: &Value, plan: &[Value], live: &dyn Fn(&Reference) -> Option<Value>) -> Option<String> {
     let there = live(&Reference::of_object(manifest))?;
     let carried = carried_hash(&there)?;
@@ -206,7 +207,7 @@ mod tests {
         ]
     }
 
-    /// Returns the plan in the form that `stamped` receives: each manifest contains its digest.
+    /// Returns the plan in the form that the function `stamped` gets: each manifest contains its digest.
     fn sealed() -> Vec<Value> {
         let mut plan = plan();
         plan.iter_mut().for_each(seal);
@@ -228,7 +229,7 @@ mod tests {
         carried_hash(&stamped[2]).unwrap().to_owned()
     }
 
-    /// Stamps the plan of an object whose live children are `live`.
+    /// Calls `stamped` for the plan of an object whose live children are `live`.
     fn stamp(plan: &[Value], lookup: &dyn Lookup, live: &[Value]) -> Vec<Value> {
         stamp_after(plan, &mut Read::new(), lookup, live)
     }
@@ -246,7 +247,8 @@ mod tests {
         let carried = carried_hash(&live[2]).unwrap();
         assert_eq!(hash(&plan, &live), carried);
         assert_ne!(hash(&plan, &[]), carried, "a workload that does not exist has no hash to keep");
-        // A child that already keeps the hash of an earlier operator continues to keep this hash.
+        // A child that keeps the hash of an earlier operator continues to keep it: the result is the own hash from its
+        // annotation.
         let mut taken_over = live.clone();
         taken_over[2]["metadata"]["annotations"][HASH_STANDS_FOR] = json!("computed");
         assert_eq!(hash(&plan, &taken_over), "computed");

@@ -1,4 +1,4 @@
-//! Applies the rules of plan gates ([`crate::plan_gates`]) to the children that the watch sees.
+//! Applies the rules of plan gates ([`crate::plan_gates`]) to the children that the watch shows.
 
 use kaos_policy::{contract::Reference, render::Planned};
 use serde_json::Value;

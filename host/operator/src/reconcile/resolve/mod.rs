@@ -1,5 +1,5 @@
-//! Renders an object into its plan: computes needs, mapping and children on one view of the cluster. Registers the
-//! needs with the watch.
+//! Renders an object: the policies compute needs, mapping and children from one state of the watch. Registers the needs
+//! with the watch.
 
 pub(super) mod config_hash;
 pub(super) mod gates;
@@ -23,17 +23,18 @@ use crate::{
 
 /// The result of rendering.
 pub(crate) enum Resolved {
-    /// The policies answered, and every requested object was known.
+    /// The policies answered, and the watch knew all needed objects.
     Complete(Arc<Rendered>),
-    /// A requested object is not known yet. The watch reports the object later.
+    /// The watch does not know a needed object yet, and will wake the pass's object when it does.
     Pending,
 }
 
-/// The maximum number of changes of the needs in one pass. After this number of changes, the operator delays the pass.
+/// The maximum number of times that a pass asks the policies because their needs changed. Then the pass ends, and the
+/// next pass asks again.
 const ROUNDS: usize = 4;
 
-/// Renders an object. The pass uses an answer only after the watch follows all needs of the object, so that no change
-/// is lost in between. The watch also follows the needs in `additional`.
+/// Renders an object. Returns an answer only if the watch already followed all needs before the policies answered, so
+/// that no change of a needed object is lost. The watch also follows the needs in `additional`.
 pub(crate) async fn resolve(
     runner: &PolicyRunner,
     key: &ObjectKey,
@@ -43,8 +44,8 @@ pub(crate) async fn resolve(
     additional: &[Need],
     memory: &mut Memory,
 ) -> Result<Resolved, RenderError> {
-    // The policies answer in one round. In the next round, when the watch follows the needs, the same answer comes from
-    // the memo.
+    // In one round, the policies answer. In the next round, after the watch follows the needs, the same answer comes
+    // from the memo, although this pass did ask the policies.
     let mut was_asked = false;
     for _ in 0..ROUNDS {
         let (mut rendered, pending) = render(runner, Some(key), object, renderer, is_local).await?;
@@ -67,8 +68,8 @@ pub(crate) async fn resolve(
     Ok(Resolved::Pending)
 }
 
-/// Renders an object once. Also returns whether a requested object is not known yet. `payer` is the object whose budget
-/// pays for the fuel.
+/// Renders an object once. Also returns whether the watch does not know a needed object yet. `payer` is the object
+/// whose budget pays for the fuel.
 pub(crate) async fn render(
     runner: &PolicyRunner,
     payer: Option<&ObjectKey>,
@@ -82,7 +83,7 @@ pub(crate) async fn render(
         .compute(is_local, move || {
             let lookup = watch.lookup();
             let rendered = renderer.render(&object, &lookup)?;
-            // Charge the budget here, on the thread of the work, because the work continues if the pass is aborted.
+            // Charge the budget here, inside the work: the work continues and uses fuel even if the pass is aborted.
             if let Some(payer) = payer.filter(|_| !rendered.recalled()) {
                 budgets.pay(&payer, Instant::now(), rendered.fuel);
             }
@@ -91,10 +92,10 @@ pub(crate) async fn render(
         .await
 }
 
-/// Makes the watch follow the needs of an object. Returns whether the watch knows all of these needs.
+/// Makes the watch follow the needs of an object. Returns whether the watch knows all needed objects.
 fn set_needs(runner: &PolicyRunner, key: &ObjectKey, needs: &[Need], memory: &mut Memory) -> Result<bool, TooMany> {
-    // Invalidate the stored hash of the needs first. If the pass is aborted, its memory is lost. The next pass would
-    // then assume that the watch still follows the needs before this call.
+    // Invalidate the stored hash of the needs first: if the pass is aborted after this call, the stored hash would be
+    // wrong, because the watch follows other needs now.
     runner.memories.doubt_needs(key);
     memory.plan.followed = None;
     let known = runner.watch.set_needs(key, needs.iter().map(Need::followed))?;
@@ -102,7 +103,7 @@ fn set_needs(runner: &PolicyRunner, key: &ObjectKey, needs: &[Need], memory: &mu
     Ok(known)
 }
 
-/// Returns the needs of the policies, and the references whose changes restart the plan's pods.
+/// Returns the needs of the policies, and a need for each ConfigMap and Secret whose change restarts the plan's pods.
 fn needs(rendered: &Rendered, hashes_references: bool) -> Vec<Need> {
     let mut needs = rendered.needs.clone();
     if hashes_references {
@@ -126,8 +127,9 @@ pub(crate) fn stamped(runner: &PolicyRunner, plan: &[Value], memory: &mut Memory
     config_hash::stamped(plan, &mut memory.plan.read, &lookup, &digest, &|| lookup.is_pending(), &live)
 }
 
-/// Refuses an object with more needs than the watch can follow. A plan from needs that the watch does not follow would
-/// miss changes of these needs. So the object gets no plan, and waits until the watch can follow its needs.
+/// Replaces the answer for an object with more needs than the watch can follow by a refusal. The operator would not
+/// notice changes of needs that the watch does not follow. So the object gets no plan, and waits until the watch can
+/// follow its needs.
 fn unfollowed(mut rendered: Rendered, too_many: &TooMany) -> Rendered {
     let namespace = Reference {
         api_version: "v1".to_owned(),

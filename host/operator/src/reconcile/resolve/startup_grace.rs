@@ -1,6 +1,6 @@
-//! Handles objects that a user applies together. The first pods of an object wait for a short time for other objects
-//! that the object names. Without this wait, the pods would start without the named objects, and restart as soon as
-//! these objects appear.
+//! Delays the first pods of an object for a short time, if other objects that it names are missing. A user probably
+//! applies all these objects together. Without this wait, the pods would start without the named objects, and restart
+//! as soon as these objects appear.
 //!
 //! A plan gate comes from the policy and has no time limit. This wait comes from the host and is short, so a missing
 //! object does not delay pods for long.
@@ -16,12 +16,12 @@ use tokio::time::Instant;
 
 use crate::{catalogue::Catalogue, reconcile::memory::Memory, status::is_unwritten, watch::Watch};
 
-/// The maximum wait. The wait is needed because clients send the objects of a file one after the other.
+/// The maximum wait. It must be long enough for a client to send the objects of a file one after the other.
 const STARTUP_GRACE: Duration = Duration::from_secs(2);
 
-/// Returns the time for which a first plan must still wait, or `None` if the plan must not wait. The plan waits while
-/// an object that a need names is missing or had no pass yet. The function ignores objects of kinds for which no policy
-/// answers.
+/// Returns the time for which a first plan must still wait, or `None` if it need not wait. The plan waits while an
+/// object that a need names is missing or had no pass yet. This applies only to needed objects of kinds that a policy
+/// answers for.
 pub(crate) fn wait(catalogue: &Catalogue, watch: &Watch, rendered: &Rendered, memory: &mut Memory) -> Option<Duration> {
     let catalogue = catalogue.load()?;
     let lookup = watch.lookup();

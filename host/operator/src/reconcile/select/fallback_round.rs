@@ -1,5 +1,5 @@
-//! Decides which policy's answer the pass uses for an object. If a policy fails on the object, or refuses the object
-//! and asks for a fallback, the pass asks the predecessor.
+//! Decides which policy's answer the pass uses for an object. If a policy fails on the object, or if its refusal
+//! requests a fallback, the pass asks the predecessor.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use kaos_policy::render::{Rendered, Verdict};
 
 use crate::catalogue::{Descent, Kind};
 
-/// Asks the policies in `kind`, and then their predecessors, until a pass could use an answer. Returns this answer, and
-/// the policies that gave it. `rendered` returns the rendered object of an answer.
+/// Asks the policies in `kind`, and then their predecessors, until there is an answer that a pass would use. Returns
+/// this answer, and the policies that gave it. The function `rendered` returns the rendered object of an answer.
 pub(crate) fn decide<A: Clone, E>(
     kind: Arc<Kind>,
     rendered: impl Fn(&A) -> &Rendered,
@@ -23,9 +23,9 @@ pub(crate) fn decide<A: Clone, E>(
     }
 }
 
-/// The answers so far of policies that do not accept the object.
+/// The answers so far, of policies that did not make a plan for the object.
 pub(crate) struct FallbackRound<A> {
-    /// The newest policy that refuses the object and asks for a fallback, with its answer.
+    /// The newest policies whose refusal requests a fallback, with this refusal.
     refused: Option<(Descent, A)>,
     /// The answer of the first policy that failed on the object.
     failed: Option<A>,
@@ -37,12 +37,12 @@ impl<A> FallbackRound<A> {
         Self { refused: None, failed: None }
     }
 
-    /// Takes the answer of the policies in `descent`. Returns the answer that the pass uses. Returns `None` if the
-    /// caller must ask a predecessor first, and moves `descent` to this predecessor.
+    /// Takes the answer of the policies in `descent`, and returns the answer that the pass uses. If the caller must ask
+    /// the predecessor first, moves `descent` to the predecessor, and returns `None`.
     ///
-    /// If no asked policy makes a plan, returns the newest refusal that led to a fallback, and moves `descent` back to
-    /// the policy of this refusal. Without such a refusal, `descent` stays at the last policy. Then the answer is the
-    /// first failure if the last policy failed on the object, and otherwise the last answer.
+    /// If no policy makes a plan, the pass uses the newest refusal that requested a fallback, and `descent` moves back
+    /// to its policies. Without such a refusal, `descent` stays at the last policies. Then the pass uses the first
+    /// failure if the last policies failed on the object too, and otherwise the last answer.
     pub(crate) fn hear(&mut self, descent: &mut Descent, rendered: &Rendered, answer: A) -> Option<A> {
         if rendered.planned().is_some() {
             return Some(answer);
@@ -56,14 +56,14 @@ impl<A> FallbackRound<A> {
             }
             return None;
         }
-        // No policy accepts the object, so use the newest refusal.
+        // No policy makes a plan, so use the newest refusal that requested a fallback.
         if let Some((refusing, refused)) = self.refused.take() {
             *descent = refusing;
             return Some(refused);
         }
         match &rendered.verdict {
-            // Report the first failure only if this failure is about the object. Any other failure may be over in the
-            // next pass.
+            // Use the first failure only if the last failure is about the object too. Otherwise, the next pass may
+            // succeed.
             Verdict::Failed(failure) if !failure.failure.says_nothing_of_the_object() => {
                 Some(self.failed.take().unwrap_or(answer))
             }

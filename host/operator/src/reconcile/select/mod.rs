@@ -1,5 +1,5 @@
-//! Chooses the policies that answer for an object: the policies of its place, or the pinned policy. If these policies
-//! fail on the object, their predecessors answer.
+//! Chooses the policies that answer for an object: those for its kind and namespace, or the pinned policy. If these
+//! policies fail on the object, their predecessors answer.
 
 pub(super) mod fallback_round;
 
@@ -32,14 +32,14 @@ use crate::{
 pub(crate) enum Asked {
     /// The policies answered.
     Answered(Arc<Renderer>, Arc<Rendered>),
-    /// No answer is possible yet.
+    /// The policies cannot answer yet, because the watch does not know a needed object.
     Pending,
-    /// No answer is possible.
+    /// The policies cannot answer because of an error that should not happen.
     Impossible,
 }
 
-/// Returns the policies for an object, by its place and its pin. Returns `None` if no policy answers for the object's
-/// kind in this place.
+/// Returns the policies for an object, chosen by its kind, its namespace and its pin. Returns `None` if no policy
+/// answers.
 pub(crate) fn select(catalogue: &Catalogue, key: &ObjectKey, object: &Value) -> Option<Selected> {
     let snapshot = catalogue.load()?;
     let pin = object["metadata"]["annotations"][PIN].as_str();
@@ -51,7 +51,7 @@ pub(crate) fn select(catalogue: &Catalogue, key: &ObjectKey, object: &Value) -> 
     answer.kind().map(|kind| selected(kind, chosen && unknown_pin.is_none(), unknown_pin))
 }
 
-/// Asks the selected policies. If a policy fails on the object, or refuses the object and asks for a fallback, asks the
+/// Asks the selected policies. If a policy fails on the object, or if its refusal requests a fallback, asks the
 /// predecessors.
 pub(crate) async fn ask(
     runner: &PolicyRunner,
@@ -82,7 +82,7 @@ pub(crate) async fn ask(
         }
         needed.extend(last.needs.iter().cloned());
     };
-    // Count fallbacks only if a policy accepts the object.
+    // Count a refusal as a fallback only if a predecessor makes a plan for the object.
     if last.planned().is_some() {
         for policy in &left {
             runner.metrics.fallback(policy);

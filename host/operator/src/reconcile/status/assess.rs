@@ -1,5 +1,5 @@
-//! Composes the status of an object from the result of its pass and from its live children. The policy assesses the
-//! children. This step has no client.
+//! Composes the status of an object from the result of its pass and from its live children, which the policy assesses.
+//! This step sends no requests.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use crate::{
     status::{self, Standing},
 };
 
-/// A composed status, without transition times. Code can create this value only from the result of a pass.
+/// A composed status, without transition times. Only the result of a pass can become such a value.
 pub(crate) struct Composed(Value);
 
 impl Composed {
-    /// Returns the status of a pass that did not finish: the live status with the conditions of the pass. Returns
-    /// `None` for a pass that finished.
+    /// Returns the status after a pass that did not finish: the live status with the condition that reports this.
+    /// Returns `None` for a pass that finished.
     pub(crate) fn unfinished(applied: &Applied, object: &Value) -> Option<Self> {
         let why = applied.why_unfinished()?;
         let (of, reason, message) = why.condition();
@@ -40,12 +40,12 @@ pub(crate) struct Assessment {
     pub(crate) status: Composed,
     /// The fuel that the assessment used.
     pub(crate) fuel: u64,
-    /// Whether the policy failed, during the assessment or earlier in the pass.
+    /// Whether a policy failed during the assessment, or earlier in the pass.
     pub(crate) is_failed: bool,
-    /// Whether the policy got no sandbox or no processor. A missing sandbox or processor is not a failure of the
-    /// policy, so the operator retries the pass.
+    /// Whether the failure is only a missing sandbox or too little processor time. Then the policy is not the cause,
+    /// and the operator retries the pass.
     pub(crate) is_unasked: bool,
-    /// The id of the assessment in the flight recorder. `None` if the policy did not fail during the assessment.
+    /// The id under which the flight recorder keeps a failed assessment. `None` if the assessment did not fail.
     pub(crate) decision: Option<DecisionId>,
 }
 
@@ -67,12 +67,13 @@ pub(crate) async fn assess(
     let compose = move || {
         let (mut decision, mut used) = (None, 0);
         let assessed: Result<Assessed, PolicyFailure> = match &rendered.verdict {
-            // Do not ask a policy that just failed.
+            // Do not let a policy assess the children if it just failed.
             Verdict::Failed(failure) => Err(failure.clone()),
             Verdict::Planned(_) | Verdict::Refused(_) => {
                 let (assessed, fuel, children) = renderer.assess_counted(&rendered, outcome.clone(), children);
                 used = fuel;
-                // Charge the budget here, on the thread of the work, because the work continues if the pass is aborted.
+                // Charge the budget here, inside the work: the work continues and uses fuel even if the pass is
+                // aborted.
                 budgets.pay(&key, Instant::now(), fuel);
                 assessed.inspect_err(|failed| {
                     metrics.policy_failure(&failed.policy, failed.failure.category());

@@ -33,7 +33,7 @@ pub(crate) struct DeclaredFields {
 }
 
 impl DeclaredFields {
-    /// Drops the fields that the kind does not declare. Keeps all fields if the schema of the kind is unknown.
+    /// Drops the fields of a status that the kind's schema does not declare. Keeps all fields if the schema is unknown.
     pub(crate) async fn project(
         &self,
         client: &Client,
@@ -61,7 +61,8 @@ impl DeclaredFields {
         }
     }
 
-    /// Discards a schema after the server refused a status, so that the next pass reads the schema again.
+    /// Forgets the status schema of a kind, because the server refused a status. The next pass then reads the schema
+    /// again.
     pub(crate) fn forget(&self, of: &ResourceType) {
         lock(&self.known).remove(of);
     }

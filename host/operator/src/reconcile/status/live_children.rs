@@ -1,4 +1,4 @@
-//! Collects the live children that a status describes.
+//! Collects the live children from which a policy computes the status.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ use crate::{
     watch::Seen,
 };
 
-/// Returns the live children of a plan. Without a plan, returns all children of the object. Also returns whether at
-/// least one child's status is about an earlier generation.
+/// Returns the live children of a plan. Without a plan, returns all children of the object. Also returns whether the
+/// status of at least one child describes an earlier generation.
 pub(super) async fn live_children(
     access: &Access,
     rendered: &Rendered,
@@ -41,7 +41,8 @@ pub(super) async fn live_children(
         let namespace = reference.namespace.as_deref().unwrap_or_default();
         let live = access.watch.live(&reference.of(), namespace, &reference.name).and_then(|seen| seen.object());
         let live = live.or_else(|| answers.get(&reference).cloned());
-        // Leave out a child of another owner. A child that outlives the object has no owner.
+        // Leave out a child of another owner. A child without an owner counts only if it is planned to outlive the
+        // object.
         let live = live.filter(|live| match owner(live, uid) {
             Owner::Ours => true,
             Owner::Orphan => controller(manifest).is_none(),
@@ -54,8 +55,7 @@ pub(super) async fn live_children(
     (children, unseen)
 }
 
-/// Reads a child that an earlier operator created and that no watch shows. The operator takes over such a child only
-/// when it has a plan.
+/// Reads a child of an earlier operator: the watch shows only its metadata until a plan takes it over.
 async fn untaken(access: &Access, child: &Seen) -> Option<Value> {
     let live = access.read(&child.reference()).await;
     let live = live.inspect_err(|error| tracing::debug!(%error, "could not read a child of an earlier operator"));

@@ -1,6 +1,6 @@
-//! Delays the status while the controller of a child has not observed the child's latest generation. Until the
-//! controller has observed the latest generation, the status of the child describes the previous generation. For
-//! example, a Deployment only seems to be broken after a scale-up, until its controller has counted the new pods.
+//! Delays the object's status while the controller of a child has not observed the child's latest generation. Until
+//! then, the status of the child describes the previous generation. For example, a Deployment seems to be broken after
+//! a scale-up, until its controller has counted the new pods.
 //!
 //! After a change of a child, the object keeps its old status for a short time, in which a controller normally reports
 //! the new generation. Only children that report an observed generation can cause this delay.
@@ -15,17 +15,18 @@ use crate::reconcile::memory::Memory;
 
 /// The maximum delay.
 ///
-/// After this time, the object's status shows the child's status even if it describes the previous generation.
+/// After this time, the object's status uses the child's status even if it describes the previous generation.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// Returns whether a child's status is about an earlier generation.
+/// Returns whether a child's status describes an earlier generation.
 pub(crate) fn is_unobserved(live: &Value) -> bool {
     let (seen, written) = (&live["status"]["observedGeneration"], &live["metadata"]["generation"]);
     matches!((seen.as_i64(), written.as_i64()), (Some(seen), Some(written)) if seen < written)
 }
 
-/// Returns the delay before the next status of an object, or `None` to write the status now. Delays the status only if
-/// `unseen` is true and all children are applied. The operator must report any other outcome immediately.
+/// Returns how long to delay an object's status, or `None` to write it now. Delays the status only if `unseen` is true
+/// (a controller has not observed a child) and all children are applied. The operator reports any other outcome
+/// immediately.
 pub(crate) fn wait(
     object: &Value,
     outcome: &Outcome,

@@ -20,8 +20,8 @@ use crate::{
     watch::{ObjectKey, Served},
 };
 
-/// The time limit for writing the status of a pass that did not finish. The cause of the unfinished pass may also delay
-/// this write.
+/// The time limit for writing a status after a pass that did not finish. The cause, such as a slow API server, may also
+/// delay this write.
 const LAST_WRITE: Duration = Duration::from_secs(10);
 
 /// Publishes a status. Returns whether the operator wrote the status.
@@ -64,7 +64,7 @@ pub(crate) async fn publish_failure(
     let Some(object) = access.watch.object(key).filter(|object| !is_going(object)) else { return Ok(()) };
     let served = access.served(&key.of)?;
     let mut memory = memories.take(key, object["metadata"]["uid"].as_str().unwrap_or_default());
-    // The last decision of the policies is not the reason, so the Event must not name this decision.
+    // Forget the last decision of the policies: the Event must not name it, because it is not the reason.
     memory.plan.decision = None;
     let Some(status) = Composed::unfinished(&Applied::unfinished(why), &object) else { return Ok(()) };
     let published = publish(access, declared_fields, (key, &served), &object, status, &mut memory);

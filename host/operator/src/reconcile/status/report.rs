@@ -1,4 +1,4 @@
-//! Reports the result of a pass: in memory for metrics and the explain page, and in the object's status.
+//! Reports the result of a pass: in memory for metrics and debug pages, and in the object's status.
 
 use kaos_policy::{
     contract::Outcome,
@@ -27,8 +27,8 @@ use crate::{
     },
 };
 
-/// Records the result in the object's memory. Returns true if the pass must not write the status, because the pass
-/// failed and the next pass may succeed.
+/// Stores the result in the object's memory. Returns `true` if the pass must not write the status, because the pass
+/// failed but its retry may succeed.
 pub(crate) fn remember(
     access: &Access,
     subject: &Subject<'_>,
@@ -55,7 +55,7 @@ pub(crate) fn remember(
 }
 
 /// Writes the status. Returns whether the operator wrote the status. If the pass must end without this write, returns
-/// how it ends.
+/// as inner error how the pass ends.
 pub(crate) async fn report(
     runner: &PolicyRunner,
     access: &Access,

@@ -7,9 +7,9 @@ use crate::{
     status::conditions::{ACCEPTED, APPLIED, POLICY_FALLBACK, READY, RESOLVED, reason},
 };
 
-/// The conditions for which the operator writes an Event at each transition.
+/// The conditions whose transitions the operator reports in Events.
 const TOLD: [&str; 5] = [ACCEPTED, RESOLVED, APPLIED, READY, POLICY_FALLBACK];
-/// The reasons that also occur without any problem.
+/// The reasons of false conditions that also occur without any problem.
 const ORDINARY: [&str; 4] = [reason::GATED, reason::PROGRESSING, reason::WAITING, reason::NOT_FOUND];
 
 /// Sets the transition time of every condition: the old time if the condition's status did not change, otherwise `now`.
@@ -22,15 +22,15 @@ pub(crate) fn stamp(status: &mut Value, before: &Value, now: &str) {
     }
 }
 
-/// Returns the transitions between two statuses. The normal first steps of a new object get no Event; the first
-/// problems of a new object get Events.
+/// Returns an Event for each transition between two statuses that users should see. The normal first steps of a new
+/// object get no Event, but its first problems do.
 pub(crate) fn transitions(status: &Value, before: &Value) -> Vec<EventText> {
     let text = |condition: &Value, field: &str| condition[field].as_str().unwrap_or_default().to_owned();
     let changed = |of: &&str| {
         let new = find(status, of)?;
         let (is, why) = (text(new, "status"), text(new, "reason"));
         let (was, old_why) = find(before, of).map(|old| (text(old, "status"), text(old, "reason"))).unzip();
-        // `PolicyFallback` is the only condition that reports a problem when it is true.
+        // Among these conditions, only `PolicyFallback` reports a problem if it is true.
         let bad = *of == POLICY_FALLBACK && is == "True";
         let ordinary = (is == "True" && !bad) || ORDINARY.contains(&why.as_str());
         let told = match was.as_deref() {
@@ -38,7 +38,7 @@ pub(crate) fn transitions(status: &Value, before: &Value) -> Vec<EventText> {
             None => !ordinary && why != reason::REFUSED && why != reason::UNAVAILABLE,
             Some(was) => was != is || (old_why.as_ref() != Some(&why) && is != "True"),
         };
-        // Three conditions show a refusal, and only the first of the three gets an Event.
+        // Up to three conditions show the same refusal, and only the first of them gets an Event.
         let echo =
             matches!(&*why, reason::REFUSED | reason::UNAVAILABLE) || (*of == RESOLVED && why == reason::WAITING);
         (told && !echo).then(|| EventText { reason: why, message: text(new, "message"), warning: !ordinary })
@@ -46,7 +46,7 @@ pub(crate) fn transitions(status: &Value, before: &Value) -> Vec<EventText> {
     TOLD.iter().filter_map(changed).collect()
 }
 
-/// Returns the condition of the type `of`, or `None` if the status has no such condition.
+/// Returns the condition whose type is `of`, or `None` if the status has no such condition.
 pub(crate) fn find<'a>(status: &'a Value, of: &str) -> Option<&'a Value> {
     status["conditions"].as_array()?.iter().find(|condition| condition["type"] == of)
 }

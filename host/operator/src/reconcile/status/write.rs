@@ -24,7 +24,8 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum StatusDifference {
     None,
-    /// The live status has additional fields. Contains the path of each additional field in the format of `fieldsV1`.
+    /// The live status is as computed, but has additional fields. Contains the path of each additional field in the
+    /// format of `fieldsV1`.
     More(Vec<Vec<String>>),
     Different,
 }
@@ -63,8 +64,8 @@ pub(super) async fn write_status(
             }
             take_over_status(access, of, &calls, &live).await?;
         }
-        // The earlier operator may have written the status. Take over the earlier operator's fields before the first
-        // apply: after the first apply, these fields would look like fields of another controller.
+        // The earlier operator may have written the status. Take over its fields before the first apply, because after
+        // this apply they would look like fields of another controller.
         StatusDifference::Different if !is_unwritten(before) && !memory.status.is_ours && !has_ours(before) => {
             let Some(live) = calls.get(name).await? else { return Ok(false) };
             if live["metadata"]["uid"] == metadata["uid"] {
@@ -76,15 +77,14 @@ pub(super) async fn write_status(
     let body = json!({
         "apiVersion": of.api_version,
         "kind": of.kind,
-        // With the UID, the server does not write this status to an object that replaced this object.
+        // Send the UID, so that the server does not write the status to another object of the same name.
         "metadata": {"name": name, "namespace": namespace, "uid": metadata["uid"]},
         "status": status,
     });
     let answer = apply_status(access, declared_fields, of, &calls, name, &body).await?;
     memory.status.is_ours = true;
     if difference(status, &answer["status"]) != StatusDifference::None {
-        // Do not write this status again: other writers also write this status, or the server stores the status in
-        // another form.
+        // Do not write this status again: another client writes it too, or the server stores it in another form.
         memory.status.settled = Some(hash((status, &answer["status"])));
     }
     Ok(true)
@@ -107,7 +107,7 @@ async fn apply_status(
             if error.is_final() {
                 declared_fields.forget(of);
             }
-            // Retry: the next pass reads the kind's schema again, and then the status may fit.
+            // Retry the pass: it reads the kind's schema again, and then the status may fit.
             let class = if error.is_misfit() { Class::Transient(None) } else { error.class };
             Err(CallError { class, ..error })
         }
@@ -129,8 +129,8 @@ async fn take_over_status(
     Ok(())
 }
 
-/// Returns whether this operator already wrote a status. This operator always sets `policy` or the condition
-/// `Accepted`, as far as the kind declares these fields.
+/// Returns whether this operator has written this status before. It always sets the field `policy` and the condition
+/// `Accepted`, if the kind's schema declares them.
 fn has_ours(status: &Value) -> bool {
     !status["policy"].is_null() || times::find(status, ACCEPTED).is_some()
 }

@@ -75,7 +75,7 @@ fn a_case_that_did_not_fit_is_not_written_again_for_a_day() {
     recorder.keep(&large, now);
     assert_eq!((recorder.size(now).cases, recorder.size(now).dropped), (0, 1));
     assert!(!recorder.wants(large.decision, Why::Failure));
-    // Not all refusals fit: the recorder keeps the newest cases, and does not accept the others again.
+    // Not all refusals fit: the recorder keeps the newest cases, and does not want the dropped cases again.
     for number in 100..300 {
         let case = numbered(&bench, number, Why::Refusal);
         assert!(recorder.wants(case.decision, Why::Refusal));

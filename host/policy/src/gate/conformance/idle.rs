@@ -18,12 +18,12 @@ pub type Schemas<'a> = dyn Fn(&ResourceType) -> Option<&'a Value> + 'a;
 ///
 /// - The kind of the origin's manifest has no field at the origin's path.
 /// - The place that the origin names cannot exist.
-/// - The field has a value in a sample, but no sample has an equal value in the place.
+/// - The field has a value in a sample, but no sample has an equal value in the place that the origin names.
 ///
-/// If no sample has a value in an origin's field, the origin can still be right.
+/// If no sample has a value in the origin's field, the origin can still be right.
 #[derive(Default)]
 pub(super) struct IdleOrigins {
-    /// The findings about each origin, by kind, path and place.
+    /// The findings about each origin, by the kind of its manifest, its path, and the place that it names.
     origins: BTreeMap<[String; 3], Known>,
     /// The variables whose origin names a place that cannot exist, each with the reason why it cannot exist. The key
     /// consists of the container, the variable's name and the place.

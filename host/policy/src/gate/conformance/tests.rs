@@ -1,5 +1,5 @@
 //! Tests with a policy that answers differently in every sandbox. The policy consists of functions of this process: a
-//! component could not do this, because it imports nothing.
+//! component imports nothing, so it could not answer differently.
 #![allow(clippy::unnecessary_wraps, clippy::needless_pass_by_value)]
 
 use std::sync::atomic::{AtomicU64, Ordering};

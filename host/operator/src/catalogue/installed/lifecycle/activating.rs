@@ -1,7 +1,7 @@
 //! Lets a checked revision serve if it can serve together with all other serving revisions and settings.
 //!
 //! Sometimes a policy fits only new settings, and these settings fit only this policy. Then the policy and the settings
-//! start to serve at the same time. They cannot start one after the other, because the new settings replace active
+//! start to serve at the same time. The two cannot start one after the other, because the new settings replace active
 //! settings of the same ConfigMap.
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -66,8 +66,8 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the settings for a policy that were refused, wait or are held, and that would replace active settings of
-    /// the same ConfigMap.
+    /// Returns the packages with settings for a policy that do not serve, because the operator refused or holds them,
+    /// or because they wait. Only returns settings that would replace active settings of the same ConfigMap.
     fn settings_for(&self, Candidate { entry, .. }: &Candidate, found: &[Found]) -> Vec<Candidate> {
         let Content::Policy(policy, _) = &entry.content else { return Vec::new() };
         let settings = found.iter().filter(|found| found.source.namespace == entry.source.namespace);
@@ -90,9 +90,9 @@ impl Lifecycle {
         next.collect()
     }
 
-    /// Adds the candidates to the admitted revisions, and returns whether they can serve together. If they cannot, or
-    /// if the answer is still open, removes the candidates again. [`Verdict::Unfit`] contains the reason why the last
-    /// candidate does not serve.
+    /// Adds the candidates to the admitted revisions, and returns whether they can serve together. If the candidates
+    /// cannot serve together, or if the answer is still open, removes the candidates again. [`Verdict::Unfit`] contains
+    /// the reason why the last candidate does not serve.
     async fn weigh(&mut self, candidates: &mut [Candidate]) -> Verdict {
         let serving = self.propose(candidates);
         let verdict = self.judge(candidates, serving).await;
@@ -318,8 +318,8 @@ impl Lifecycle {
             status.rollout = rollout;
         });
         if !is_there.await? {
-            // Do not admit a revision without a record: if this revision replaced the serving revision, no policy would
-            // serve.
+            // Do not admit a revision without a PolicyRevision: if this revision replaced the serving revision, no
+            // policy would serve.
             let message = "the revision's record was deleted during the check; the check starts again";
             return waits(self, "Interrupted", message.to_owned());
         }

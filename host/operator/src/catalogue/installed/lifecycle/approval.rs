@@ -16,8 +16,8 @@ use crate::{
 
 impl Lifecycle {
     /// Returns the approval of a revision by a person, or `None` without an approval. The annotation with the approval
-    /// stays in the record when the revision serves, and when another revision replaces it. So the annotation counts
-    /// only for the hold for which the person wrote it.
+    /// stays in the PolicyRevision when the revision serves, and when another revision replaces it. So the annotation
+    /// counts only for the hold for which the person wrote it.
     pub(super) fn approval(&self, name: &str) -> Option<PolicyApproval> {
         let status = self.records.status(name);
         if status.approved.is_some() {
@@ -65,9 +65,9 @@ impl Lifecycle {
         self.refused_under.insert(name.to_owned(), depends_on);
     }
 
-    /// Returns texts that change when a reason for the hold may be gone. They name the approved revisions among those
-    /// that start to serve together. If another package has the place, they also name the serving revisions that can
-    /// apply in the namespace of this package, and say whether their sources were deleted.
+    /// Returns texts that change when a reason for the hold may be gone. The texts name the approved revisions among
+    /// those that start to serve together. If another package has the place, the texts also name the serving revisions
+    /// that can apply in the namespace of this package, and say whether their sources were deleted.
     fn hold_depends_on(&self, name: &str, status: &PolicyRevisionStatus, package: &Package) -> BTreeSet<String> {
         let together = status.preview.iter().flat_map(|preview| preview.inputs.together.iter().map(String::as_str));
         let approved = std::iter::once(name).chain(together).filter(|name| self.approval(name).is_some());

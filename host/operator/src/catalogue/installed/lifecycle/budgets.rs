@@ -15,8 +15,8 @@ use super::{LOOK_AGAIN, Lifecycle};
 const MAX_NAMESPACES: usize = 10;
 
 impl Lifecycle {
-    /// Updates the record of each revision whose list of such namespaces changed. Returns the time until the next call,
-    /// or `None` if there are no limits.
+    /// Updates the PolicyRevision of each revision whose list of namespaces with waiting objects changed. Returns the
+    /// time until the next call, or `None` if there are no limits.
     pub(super) async fn note_budgets(&mut self) -> Option<Duration> {
         let budgets = &self.tools.budgets;
         let has_limits = budgets.have_limits();

@@ -5,8 +5,9 @@
 //! children, because the lost revision needs its children again when it is loaded again. The operator tries to load the
 //! revision at each start, when the bytes come back, and when a user requests an attempt.
 //!
-//! A revision that yields during a rollout can be lost too. Then the objects that the rollout has not moved wait. Its
-//! own predecessor must not take these objects over, because their children would then change twice.
+//! A revision that yields during a rollout can be lost too. In this case, the objects that the rollout has not moved
+//! wait. The predecessor of the yielding revision must not take over these objects, because their children would then
+//! change twice.
 
 use std::collections::BTreeSet;
 
@@ -141,9 +142,9 @@ impl Lifecycle {
         Ok(loaded)
     }
 
-    /// Lets the revisions in the parameter `back` serve. They are loaded now, and could not be loaded before. If one of
-    /// them cannot serve together with the revisions that the operator admitted in the meantime, its predecessor keeps
-    /// serving, and the other revisions in `back` serve nevertheless.
+    /// Lets the revisions in the parameter `back` serve. These revisions are loaded now, but an earlier attempt to load
+    /// them failed. If one of them cannot serve together with the revisions that the operator admitted in the meantime,
+    /// its predecessor keeps serving, and the other revisions in `back` serve nevertheless.
     pub(super) async fn let_back(&mut self, back: &[Revision], found: &[Found]) -> Result<(), StepError> {
         let names: Vec<String> =
             back.iter().map(|revision| revision.metadata.name.clone().unwrap_or_default()).collect();

@@ -41,7 +41,7 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Returns the size of the compiled code of tenants' policies in memory, without the named revision.
+    /// Returns the size of the compiled code of tenants' policies in memory, without the code of the revision `name`.
     fn code_beside(&self, name: &str, namespace: &str) -> CodeSum {
         let entries =
             self.revisions.entries.iter().map(|(name, entry)| (name, (&entry.source.namespace, &entry.content)));

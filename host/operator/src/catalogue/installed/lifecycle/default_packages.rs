@@ -49,7 +49,7 @@ pub(super) struct DefaultPackage {
 pub(super) enum AnswersAs {
     /// The policy answers without a revision, as a policy of the process.
     Process {
-        /// Whether this process knows that the record and the bytes of the policy are stored.
+        /// Whether this process knows that the PolicyRevision and the bytes of the policy are stored.
         is_recorded: bool,
     },
     /// The policy answers as a revision, because another default policy served before.
@@ -92,8 +92,9 @@ impl DefaultPolicies {
         self.of(source).is_some_and(|default| default.answers != AnswersAs::Revision)
     }
 
-    /// Returns whether this process ignores a recorded default policy at its start. It does so if its own default
-    /// policy answers without a revision, or if this version of the operator has no default policy for the kind.
+    /// Returns whether this process ignores a recorded default policy at its start. The process ignores a recorded
+    /// default policy if its own default policy answers without a revision, or if this version of the operator has no
+    /// default policy for the kind.
     pub(super) fn is_over(&self, source: &PolicySource) -> bool {
         is_default(source) && self.of(source).is_none_or(|default| default.answers != AnswersAs::Revision)
     }
@@ -142,8 +143,8 @@ impl DefaultPolicies {
     }
 
     /// Returns whether a layer of settings comes from the `policy.yaml` of a default policy that answers as a revision.
-    /// The revision contains these settings itself. Other default policies for its kinds must not get them, so the
-    /// settings of the process leave them out.
+    /// The revision contains these settings itself. Other default policies for the same kinds must not get these
+    /// settings, so the settings of the process leave out this layer.
     pub(super) fn is_of_revision(&self, layer: &Layer) -> bool {
         let is_it = |default: &DefaultPackage| {
             default.answers == AnswersAs::Revision && layer.policy.as_ref() == Some(&default.policy.id().name)

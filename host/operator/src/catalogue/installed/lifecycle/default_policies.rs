@@ -29,8 +29,8 @@ const RECORD_AGAIN: Duration = Duration::from_secs(30);
 
 impl Lifecycle {
     /// Compares the default policies of this process with the recorded ones. A default policy of this process answers
-    /// as a revision if its own rollout is running. It also does so if another default policy with the same source
-    /// serves or has to serve again.
+    /// as a revision if its own rollout is running. The policy also answers as a revision if another default policy
+    /// with the same source serves or has to serve again.
     pub(super) fn compare_defaults(&mut self) {
         let facts = self.facts();
         let has_changed = |default: &&DefaultPackage| {

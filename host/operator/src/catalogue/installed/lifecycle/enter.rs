@@ -11,8 +11,8 @@ use crate::{
 };
 
 impl Lifecycle {
-    /// Writes a new state into the record, and then an Event. If the write of the record fails, the revision keeps its
-    /// old state. Returns whether the record still exists.
+    /// Writes a new state into the PolicyRevision, and then an Event. If the write of the PolicyRevision fails, the
+    /// revision keeps its old state. Returns whether the PolicyRevision still exists.
     pub(super) async fn enter(
         &mut self,
         name: &str,
@@ -27,8 +27,9 @@ impl Lifecycle {
         Ok(true)
     }
 
-    /// Enters a state that follows from the states of other revisions. The new state is in effect even if the write
-    /// fails, because a later process computes the state again. Returns whether the record still exists.
+    /// Lets a revision enter a state that follows from the states of other revisions. The new state is in effect even
+    /// if the write fails, because a later process computes the state again. Returns whether the PolicyRevision still
+    /// exists.
     pub(super) async fn enter_or_owe(
         &mut self,
         name: &str,
@@ -54,8 +55,8 @@ impl Lifecycle {
         let mut status = before.clone();
         status.state = state;
         status.reason = Some(reason.to_owned());
-        // A policy may write the message, which can be long. The API server would refuse a status that is too large,
-        // and then the operator could not quarantine the policy.
+        // Cut the message, because it may come from a policy and be too long. The API server would refuse a status that
+        // is too large, and then the operator could not quarantine the policy.
         status.message = Some(cut(&message, STATUS).into_owned()).filter(|message| !message.is_empty());
         if before.state != state || before.since.is_none() {
             status.since = Some(self.start_of(name, state));
@@ -99,8 +100,8 @@ impl Lifecycle {
         }
     }
 
-    /// Returns the value of the retry annotation of the record `name`, or `None` if the record does not have the
-    /// annotation.
+    /// Returns the value of the retry annotation of the PolicyRevision `name`, or `None` if the PolicyRevision does not
+    /// have the annotation.
     pub(super) fn asked(&self, name: &str) -> Option<String> {
         self.records.get(name)?.metadata.annotations.as_ref()?.get(RETRY).cloned()
     }

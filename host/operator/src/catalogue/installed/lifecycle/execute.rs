@@ -30,7 +30,7 @@ pub(super) struct Executed {
 }
 
 impl Lifecycle {
-    /// Returns the records and the admitted revisions.
+    /// Returns the PolicyRevisions and the admitted revisions.
     pub(super) fn facts(&self) -> Facts<'_> {
         Facts { records: self.records.all(), revisions: &self.revisions }
     }
@@ -219,7 +219,7 @@ impl Lifecycle {
 
     /// Gives a restored predecessor the claim of the failed revision, because the predecessor serves in the failed
     /// revision's place. The predecessor gets the claim even if the two revisions have different sources. Returns the
-    /// time of the claim in the format of the record.
+    /// time of the claim, in the format of the status of a PolicyRevision.
     fn claim_of(&mut self, failed: &str, restored: &str, found: &[Found]) -> Option<String> {
         let age = age_of(self.records.get(failed)?, found);
         let (mut serving, waiting) = (self.facts().serving(), self.waiting_for_a_place());

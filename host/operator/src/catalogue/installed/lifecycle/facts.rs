@@ -1,4 +1,4 @@
-//! Computes facts from the records and the admitted revisions. These functions are pure.
+//! Computes facts from the PolicyRevisions and the admitted revisions. These functions are pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,11 +24,11 @@ pub(super) struct SourceRevision<'a> {
     /// The creation time of the package's ConfigMap.
     pub(super) created: &'a str,
     /// Whether the package is a default policy that answers without a revision, as a policy of the process. The
-    /// operator keeps the record of its revision, but plans no other actions for the revision.
+    /// operator keeps the PolicyRevision of the package, but plans no other actions for it.
     pub(super) is_of_process: bool,
 }
 
-/// The records and the admitted revisions.
+/// The PolicyRevisions and the admitted revisions.
 #[derive(Clone, Copy)]
 pub(super) struct Facts<'a> {
     pub(super) records: &'a BTreeMap<String, Revision>,
@@ -116,8 +116,9 @@ impl<'a> Facts<'a> {
     }
 
     /// Returns whether a revision is about to replace a serving revision of another ConfigMap of the same namespace.
-    /// This needs the same scope and, as far as the operator knows, the same policy. It happens because some tools give
-    /// the ConfigMap another name for each content: they create the new ConfigMap, and then delete the old one.
+    /// Both revisions must have the same scope and, as far as the operator knows, the same policy. Some tools cause
+    /// such a replacement: they give the ConfigMap another name for each content, create the new ConfigMap, and then
+    /// delete the old one.
     pub(super) fn is_successor(self, name: &str, serving: &str) -> bool {
         let (Some(new), Some(old)) = (self.records.get(name), self.records.get(serving)) else { return false };
         let (new_spec, old_spec) = (&new.spec, &old.spec);
@@ -145,9 +146,10 @@ impl<'a> Facts<'a> {
 
     /// Returns the quarantined revision of a package in whose place a predecessor must serve: the revision that failed
     /// last. The package can have other content by now, which does not serve yet, or never will. Ignores the last
-    /// failure if the package's content is newer, because the predecessor already served by then. Also ignores it if a
-    /// user deleted the package after the failure, because the predecessor must not come back. Then returns the
-    /// revision of the package's content if this revision is in quarantine.
+    /// failure in two cases. The first case is that the package's content is newer, because the predecessor already
+    /// served by then. The second case is that a user deleted the package after the failure, because the predecessor
+    /// must not come back. In both cases, returns the revision of the package's content if this revision is in
+    /// quarantine.
     pub(super) fn failed_of(self, package: &SourceRevision<'_>) -> Option<&'a String> {
         let SourceRevision { source, revision, created, .. } = package;
         let content = revision.as_ref().and_then(|name| self.records.get_key_value(name));
@@ -181,8 +183,8 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Returns whether a revision that served before is the content of its source again, waits to be admitted, and is
-    /// still loaded from the time when it served.
+    /// Returns whether a revision that served before may soon serve again: it is the content of its source again, waits
+    /// to be admitted, and is still loaded.
     fn is_on_its_way_back(self, name: &str, source: &PolicySource) -> bool {
         let is_waiting = matches!(
             self.state(name),

@@ -22,9 +22,9 @@ use crate::catalogue::{
 /// The status reason of a revision while the operator computes its effect.
 const PREVIEWING: &str = "Previewing";
 
-/// The maximum number of previews of a revision. A preview repeats if its basis changed: the policies that the
-/// candidates replace. After this number, the operator holds the revision. Otherwise another package that changes all
-/// the time would delay the revision for ever.
+/// The maximum number of previews of a revision. The operator repeats a preview if the policies that the candidates
+/// replace changed during the preview. After this number, the operator holds the revision. Otherwise another package
+/// that changes all the time would delay the revision for ever.
 const PREVIEWS: usize = 5;
 
 /// The answer to the question whether candidates can start to serve.
@@ -129,7 +129,8 @@ impl Lifecycle {
         self.enter(name, previewing, |status| {
             status.attempts = Some(status.attempts.unwrap_or_default() + i64::from(is_new));
             status.policy = Some(policy.to_owned());
-            // Remove an approval for another basis, because it was for another effect.
+            // Remove an approval if the candidates replaced other policies when the person approved, because the effect
+            // was another one.
             status.approved = status.approved.take().filter(|_| is_approved);
         })
         .await?;
@@ -159,7 +160,8 @@ impl Lifecycle {
         !serves && self.needs_effect(entry) && self.way_back(candidate).is_none()
     }
 
-    /// Returns whether a person approved a revision, and saw the effect on this basis.
+    /// Returns whether a person approved a revision, and saw its effect for the same candidates and the same replaced
+    /// policies (`basis`).
     fn is_approved_on(&self, name: &str, basis: &str) -> bool {
         let seen = self.records.status(name).preview.and_then(|preview| preview.inputs.basis);
         self.approval(name).is_some() && seen.is_some_and(|seen| seen == basis)
@@ -170,9 +172,9 @@ impl Lifecycle {
         self.needs_effect(entry) && self.approval(name).is_none()
     }
 
-    /// Returns whether the operator needs the effect of a revision. It needs the effect if limits apply, or if the
-    /// effect decides whether the revision serves in steps. It also shows the effect of each default policy that does
-    /// not start to serve at once.
+    /// Returns whether the operator needs the effect of a revision. The operator needs the effect if limits apply, or
+    /// if the effect decides whether the revision serves in steps. The operator also shows the effect of each default
+    /// policy that does not start to serve at once.
     fn needs_effect(&self, entry: &AdmittedRevision) -> bool {
         let mode = entry.rollout.mode(&self.tools.rollout_defaults);
         let is_shown = entry.reach == Reach::Process && mode != RolloutMode::Now;
@@ -200,7 +202,8 @@ impl Lifecycle {
         Digest::of(self.limits([rollout]).text().as_bytes()).to_string()
     }
 
-    /// Returns the policy table with a candidate. If no table fits, returns why the candidate waits.
+    /// Returns the policy table that includes a candidate. If the candidate cannot serve together with the other
+    /// revisions, returns why the candidate waits.
     fn arranged_with(&self, name: &str, serving: &BTreeSet<String>) -> Result<Arranged, NotAdmitted> {
         let kept_out = self.kept_out(serving);
         let answering = serving.iter().filter(|name| !kept_out.contains_key(name.as_str())).cloned().collect();

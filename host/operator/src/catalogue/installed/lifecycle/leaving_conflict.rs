@@ -45,8 +45,8 @@ impl Lifecycle {
         }
     }
 
-    /// Returns whether a revision answered for objects until now. If not, another revision has taken over its objects,
-    /// and a rollout must not return them to this revision.
+    /// Returns whether a revision answered for objects until now. If the revision did not answer, another revision has
+    /// taken over its objects, and a rollout must not return these objects.
     fn had_objects(&self, name: &str) -> bool {
         let Some(snapshot) = self.tools.catalogue.load() else { return true };
         snapshot.kinds().any(|(_, answers)| answers.revisions().any(|revision| **revision == *name))

@@ -145,9 +145,9 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Loads the next revision that is due. It is a revision in `loading`, a revision whose last attempt failed, or a
-    /// lost revision to load again. Returns the delay until the next revision is due, or `None` if no revision must be
-    /// loaded.
+    /// Loads the next revision that is due. This is a revision in the field `loading`, a revision whose last attempt
+    /// failed, or a lost revision to load again. Returns the delay until the next revision is due, or `None` if no
+    /// revision must be loaded.
     pub(super) async fn load_late(&mut self, found: &[Found]) -> Option<Duration> {
         let loads = !self.loading.is_empty();
         if let Some((due, name)) = self.next_unloaded(found)
@@ -263,7 +263,8 @@ impl Lifecycle {
     }
 }
 
-/// Returns the entry for a tenant's policy that is not loaded. The facts in the entry come from the policy's record.
+/// Returns the entry for a tenant's policy that is not loaded. The facts in the entry come from the PolicyRevision of
+/// the policy.
 fn unloaded(revision: &Revision, found: &[Found]) -> AdmittedRevision {
     let PolicyRevisionSpec { source, scope, .. } = &revision.spec;
     let status = revision.status.clone().unwrap_or_default();

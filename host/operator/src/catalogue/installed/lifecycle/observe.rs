@@ -6,7 +6,7 @@ use super::{Found, Lifecycle, StepError};
 use crate::config_maps::OPERATOR_CONFIG;
 
 impl Lifecycle {
-    /// Returns the packages. Returns `None` until the watches have listed the packages and the records.
+    /// Returns the packages. Returns `None` until the watches have listed the packages and the PolicyRevisions.
     pub(super) async fn observe_packages(
         &mut self,
         wait: &mut Option<Duration>,
@@ -36,10 +36,10 @@ impl Lifecycle {
         Ok(None)
     }
 
-    /// Returns whether the policies of the process can serve without the records. A cluster without installed policies
-    /// does not need the PolicyRevision CRD. With this CRD, another version of the operator may have recorded other
-    /// default policies, so the default policies wait for the records. The exception is an operator that has no right
-    /// to read the records, and whose default policies serve at once.
+    /// Returns whether the policies of the process can serve without the PolicyRevisions. A cluster without installed
+    /// policies does not need the PolicyRevision CRD. With this CRD, another version of the operator may have recorded
+    /// other default policies, so the default policies wait for the PolicyRevisions. The exception is an operator that
+    /// has no right to read the PolicyRevisions, and whose default policies serve at once.
     fn needs_no_records(&self) -> bool {
         let can_serve = self.defaults.serve_at_once() && self.records.are_forbidden();
         self.defaults.are_none() || self.records.are_unserved() || can_serve

@@ -1,5 +1,5 @@
 //! Decides when the operator tries a refused or waiting package again: when policies or settings changed, so that the
-//! reason may be gone.
+//! reason for the refusal or the wait may be gone.
 
 use std::collections::BTreeSet;
 

@@ -25,7 +25,7 @@ pub(super) struct Observed<'a> {
     pub(super) facts: Facts<'a>,
     /// The packages, the oldest first.
     pub(super) packages: Vec<SourceRevision<'a>>,
-    /// The names of the records that a user deleted.
+    /// The names of the PolicyRevisions that a user deleted.
     pub(super) deleted: BTreeSet<&'a String>,
     /// Revisions that failed in service.
     pub(super) failed: BTreeMap<String, ServiceFailure>,
@@ -36,18 +36,18 @@ pub(super) struct Observed<'a> {
     pub(super) now: Instant,
 }
 
-/// An action that changes the state or the record of a revision.
+/// An action that changes the state or the PolicyRevision of a revision.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Action {
-    /// Recreates the deleted record of a serving revision.
+    /// Recreates the deleted PolicyRevision of a serving revision.
     Recreate(String),
-    /// Forgets a deleted record.
+    /// Forgets a deleted PolicyRevision.
     Forget(String),
-    /// Creates the record of a package. The number is the index of the package in `packages`.
+    /// Creates the PolicyRevision of a package. The number is the index of the package in `packages`.
     Create(usize, String),
     /// Stops a serving revision, because another revision of its source serves now.
     Replace { name: String, by: String },
-    /// Lets a revision serve only the objects that the rollout of `by` has not moved yet.
+    /// Lets a revision serve only the objects that the rollout of the revision `by` has not moved yet.
     Yield { name: String, by: String },
     /// Stops a revision that yielded to its successor's rollout, because this rollout ended.
     Yielded { name: String, by: Option<String> },
@@ -62,7 +62,7 @@ pub(super) enum Action {
     Compile { name: String, is_vacant: bool },
     /// Lets a revision serve again, in place of a quarantined revision.
     Restore { name: String, failed: String },
-    /// Deletes the record of a revision that never served, after a user deleted its source.
+    /// Deletes the PolicyRevision of a revision that never served, after a user deleted its source.
     Delete(String),
 }
 
@@ -92,8 +92,8 @@ impl Observed<'_> {
         lived.filter_map(|package| Some((package.source, package.revision.as_ref()?)))
     }
 
-    /// Returns the revisions that serve, or can serve again, although their source may be gone. These are the
-    /// predecessors of quarantined revisions, and the serving revisions that another package is about to replace.
+    /// Returns the revisions that serve, or can serve again, although their source may be gone: the predecessors of
+    /// quarantined revisions, and the serving revisions that another package is about to replace.
     fn kept(&self) -> BTreeSet<String> {
         let facts = self.facts;
         let mut kept = facts.held(&self.sources());
@@ -112,7 +112,8 @@ impl Observed<'_> {
         let serves = |name: &String| {
             let is_wanted = || facts.records.get(name).is_some_and(|it| sources.contains(&it.spec.source));
             let is_admitted = facts.state(name).is_let_in() && facts.revisions.entries.contains_key(name);
-            // A revision that yields also needs its record, although its source has other content or was deleted.
+            // A revision that yields also needs its PolicyRevision, although its source has other content or was
+            // deleted.
             (is_admitted && (is_wanted() || kept.contains(name))) || yielding.contains(name)
         };
         let (served, others): (Vec<&String>, Vec<&String>) =
@@ -212,9 +213,9 @@ impl Observed<'_> {
     }
 
     /// Returns the actions for revisions whose source a user deleted: a serving revision stops, and the operator
-    /// deletes the record of a revision that never served. The predecessors of a quarantined revision stay while the
-    /// source of the quarantined revision exists. A revision that another package is about to replace stays until the
-    /// other package serves, or turns out to be unable to serve.
+    /// deletes the PolicyRevision of a revision that never served. The predecessors of a quarantined revision stay
+    /// while the source of the quarantined revision exists. A revision that another package is about to replace stays
+    /// until the other package serves, or turns out to be unable to serve.
     fn retirements(&self) -> Vec<Action> {
         let (sources, kept) = (self.sources(), self.kept());
         let gone =

@@ -136,7 +136,7 @@ impl Lifecycle {
     /// Takes the next step with a package. Returns whether to try the package again when it is due, even if nothing
     /// changes.
     async fn advance(&mut self, found: &Found, all: &[Found]) -> Result<bool, StepError> {
-        // Do nothing if the operator did not read the package yet, or if the package still needs a record.
+        // Do nothing if the operator did not read the package yet, or if the package still needs a PolicyRevision.
         let (Some(name), Some(held)) = (self.name_of(found), &found.held) else { return Ok(false) };
         if self.defaults.is_of_process(&found.source) {
             return Ok(false);

@@ -1,5 +1,5 @@
 //! Recreates the PolicyRevision and the stored bytes of a serving revision after a user deleted them. The revision
-//! keeps serving in the meantime. This also applies to a revision that yields during a rollout.
+//! keeps serving in the meantime. The operator also recreates both for a revision that yields during a rollout.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,13 +9,13 @@ use super::{BACKOFF, Found, Lifecycle, StepError};
 use crate::{catalogue::installed::store::Taken, package::Package};
 
 impl Lifecycle {
-    /// Recreates the deleted record of a serving revision.
+    /// Recreates the deleted PolicyRevision of a serving revision.
     pub(super) async fn recreate(&mut self, name: &str, found: &[Found]) -> Result<(), StepError> {
         let Some(revision) = self.records.get(name).cloned() else { return Ok(()) };
         // Read the stored bytes before the write: they may still exist, because the garbage collector takes some time.
         let package = self.package_of(&revision, found).await?;
         if !self.records.write_again(name).await? {
-            // A user deleted the record once more. The watch will report the deletion.
+            // A user deleted the PolicyRevision once more. The watch will report the deletion.
             return Ok(());
         }
         if let Some(package) = package {

@@ -27,8 +27,8 @@ pub(super) enum LoadResult {
     Serves,
     /// The revision cannot be loaded. The PolicyRevision contains the reason.
     Never,
-    /// The revision was active and cannot be loaded any more, so that the predecessor replaces it. Or the revision
-    /// yielded and cannot be loaded any more, so that its objects wait.
+    /// The revision cannot be loaded any more. If the revision was active, its predecessor replaces it. If the revision
+    /// yielded, its objects wait.
     Withheld,
     /// A temporary error prevented the load: the compile child was killed, or got no processor.
     NotYet(StepError),

@@ -1,4 +1,4 @@
-//! Counts the objects of each revision, deletes old records, and sets the metrics.
+//! Counts the objects of each revision, deletes old PolicyRevisions, and sets the metrics.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,13 +24,13 @@ enum Line<'a> {
     /// and revisions with settings only form separate lines. The ConfigMaps of a line can have different names, because
     /// tools such as kustomize give a ConfigMap another name for each content.
     Gone(&'a str, bool, &'a [String]),
-    /// Revisions of deleted ConfigMaps of one tenant. All of them form a single line, which limits their number: the
-    /// tenant's quota does not apply to the stored bytes.
+    /// Revisions of deleted ConfigMaps of one tenant. All these revisions form a single line. So the operator limits
+    /// their number, because the tenant's quota does not apply to the stored bytes.
     Tenant(&'a str),
 }
 
 impl Lifecycle {
-    /// Writes the number of objects of each serving revision into its record.
+    /// Writes the number of objects of each serving revision into its PolicyRevision.
     pub(super) async fn count(&mut self, found: &[Found]) {
         let mut states: BTreeMap<(RevisionState, bool), usize> = BTreeMap::new();
         // This set lacks the packages that could not be read yet, because the names of their revisions are not known.
@@ -74,9 +74,9 @@ impl Lifecycle {
         snapshot.kinds().all(|(of, _)| coverage.is_primary(of)) && self.tools.watch.synced().is_ok()
     }
 
-    /// Deletes records that are no longer needed. After an error, stops until the next round: otherwise a slow API
-    /// server would delay all other steps. The next round deletes the record with the error last, so that it does not
-    /// delay other records.
+    /// Deletes PolicyRevisions that are no longer needed. After an error, stops until the next round: otherwise a slow
+    /// API server would delay all other steps. The next round deletes the PolicyRevision with the error last, so that
+    /// it does not delay other PolicyRevisions.
     pub(super) async fn tidy(&mut self, found: &[Found]) -> Result<(), StepError> {
         let current = self.current(found);
         self.end_attempts(&current).await;
@@ -100,7 +100,7 @@ impl Lifecycle {
     }
 
     /// Ends the attempts to admit a revision again if its ConfigMap has other content now. The operator keeps the
-    /// records of such revisions, because they served before and can still be fallbacks.
+    /// PolicyRevisions of such revisions, because they served before and can still be fallbacks.
     async fn end_attempts(&mut self, current: &BTreeSet<String>) {
         let is_left = |name: &&String| {
             let status = self.records.status(name);
@@ -117,7 +117,7 @@ impl Lifecycle {
         }
     }
 
-    /// Forgets the state in memory of revisions that have neither a package nor a record.
+    /// Forgets the state in memory of revisions that have neither a package nor a PolicyRevision.
     fn forget_all_but(&mut self, current: &BTreeSet<String>) {
         let records = &self.records;
         let is_known = |name: &String| current.contains(name) || records.get(name).is_some();
@@ -131,7 +131,7 @@ impl Lifecycle {
     }
 }
 
-/// The facts that decide which records the operator keeps.
+/// The facts that decide which PolicyRevisions the operator keeps.
 struct History<'a> {
     facts: Facts<'a>,
     sources: BTreeSet<&'a PolicySource>,
@@ -156,9 +156,9 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Returns the records that are no longer needed. The operator keeps the newest records of each line, where
-    /// quarantined revisions count separately. It keeps the records of serving revisions and their fallbacks. It also
-    /// keeps revisions that a renamed package may need as its predecessor.
+    /// Returns the PolicyRevisions that are no longer needed. The operator keeps the newest PolicyRevisions of each
+    /// line, and counts quarantined revisions separately. The operator also keeps the PolicyRevisions of serving
+    /// revisions, of their fallbacks, and of revisions that a renamed package may need as its predecessor.
     fn outdated(&self) -> Vec<String> {
         let (facts, current) = (self.facts, self.current);
         let mut lines: BTreeMap<(Line<'_>, bool), Vec<(String, String)>> = BTreeMap::new();
@@ -189,7 +189,7 @@ impl<'a> History<'a> {
         };
         let mut outdated: Vec<String> = facts.records.keys().filter(never_was).cloned().collect();
         for ((_, are_aside), mut line) in lines {
-            // Sort needed revisions to the end, which is the newest part, so that they are the first ones to be kept.
+            // Sort the needed revisions to the end of the line, so that they count as the newest revisions.
             line.sort_by_cached_key(|(since, name)| (needed.contains(name), since.clone(), name.clone()));
             let newest_first = line.into_iter().rev().map(|(_, name)| name);
             let kept = if are_aside { QUARANTINED_KEPT } else { KEPT };
@@ -199,9 +199,9 @@ impl<'a> History<'a> {
     }
 }
 
-/// Returns the revisions of a line that are older than the newest `kept` revisions. Keeps more of the revisions in
-/// `awaited`: at least [`MAX_PACKAGES`], the maximum number of packages of a namespace, because a tenant may have
-/// renamed all of its packages.
+/// Returns the revisions of a line that are older than the newest `kept` revisions. Does not return a revision in
+/// `awaited` that is among the newest [`MAX_PACKAGES`] revisions of the line. This is the maximum number of packages of
+/// a namespace, and a tenant may have renamed all of them.
 fn beyond(
     newest_first: impl Iterator<Item = String>,
     kept: usize,

@@ -195,7 +195,7 @@ impl Lifecycle {
         rollout.requests += i64::from(by.is_some());
         if let Some(objects) = &objects {
             let up_to = rollout.current().and_then(|step| MovedObjects::read_hash(step.up_to.as_deref()?));
-            // Do not count the objects for which only the predecessor answered, unless there are no other objects.
+            // Count the objects for which only the predecessor answered only if there are no other objects.
             let is_left = |it: &&Judged| it.sight.is_left;
             let counts_left = objects.iter().all(|it| is_left(&it));
             let counted = || objects.iter().filter(|it| counts_left || !is_left(it));
@@ -214,7 +214,7 @@ impl Lifecycle {
         Ok((due, None))
     }
 
-    /// Writes the state of a rollout, and then acts on it.
+    /// Writes the state of a rollout into the status, and then puts this state into effect.
     async fn record_rollout(
         &mut self,
         name: &str,
@@ -282,7 +282,7 @@ impl Lifecycle {
         let is_loaded = |this: &Self| this.revisions.entries.get(&before).is_some_and(|it| it.content.is_loaded());
         let is_due = self.due.get(&before).is_none_or(|due| Instant::now() >= *due);
         let Some(revision) = self.records.get(&before).cloned() else { return };
-        // A predecessor that does not yield was found to be impossible to load.
+        // If the predecessor does not yield, an earlier attempt showed that the operator cannot load it.
         let may_load = revision.status.as_ref().is_some_and(|status| status.state == RevisionState::Yielding);
         if is_loaded(self) {
             self.yields_again(&before, name).await;
@@ -309,7 +309,7 @@ impl Lifecycle {
         }
     }
 
-    /// Counts a rollout that returned all objects.
+    /// Counts a rollout that returned all objects, in the metrics.
     pub(super) fn count_return(&self, name: &str, reason: &str) {
         if let Some(revision) = self.records.get(name).filter(|_| reason == RETURNED) {
             let cause = self.rollouts.get(name).and_then(|looks| looks.cause).unwrap_or(ReturnCause::Harm);
@@ -331,7 +331,7 @@ impl Lifecycle {
     }
 }
 
-/// Returns a package as the metrics name it.
+/// Returns the name of a package in the metrics.
 fn package_of(PolicySource { namespace, config_map }: &PolicySource) -> String {
     format!("{namespace}/{config_map}")
 }

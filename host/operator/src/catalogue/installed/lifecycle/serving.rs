@@ -25,8 +25,8 @@ impl Lifecycle {
     /// Swaps in the revisions that should serve, if these revisions or the settings changed.
     pub(super) async fn serve(&mut self) -> Result<(), StepError> {
         if self.restoring.iter().any(|(name, is_alone)| *is_alone && !self.is_held_open(name)) {
-            // A policy of the operator's namespace is being restored. Do not swap until it is loaded: otherwise another
-            // policy would answer for its objects, and would create different children.
+            // A policy of the operator's namespace is being restored. Do not swap until this policy is loaded:
+            // otherwise another policy would answer for its objects, and would create different children.
             let what = "the predecessor of a quarantined policy is being loaded";
             self.tools.catalogue.waits_for(what.to_owned());
             return Ok(());
@@ -76,7 +76,7 @@ impl Lifecycle {
                         self.enter_or_owe(name, serves, describe).await;
                         continue;
                     };
-                    // This write must succeed: if the record lacked the rollout, the next process would let the
+                    // This write must succeed: if the PolicyRevision lacked the rollout, the next process would let the
                     // revision serve all objects at once.
                     let begins = Transition::new(RevisionState::Active, ROLLING_OUT, summary);
                     written = written.and(self.enter(name, begins, describe).await.map(drop));
@@ -188,8 +188,9 @@ impl Lifecycle {
 
     /// Reports why the operator's own ConfigMap is not used. Reports the same reason only once.
     async fn tell_misfit(&mut self, Unfit { reason, message, before, .. }: Unfit) {
-        // The serving revisions were checked when they were admitted, so the cause is this ConfigMap. It may also
-        // contain settings that only fit a revision that is being rolled out: then wait for the end of the rollout.
+        // The serving revisions were checked when they were admitted, so the cause is this ConfigMap. The ConfigMap may
+        // also contain settings that only fit a revision that is being rolled out: then wait for the end of the
+        // rollout.
         let (reason, message) =
             if before.is_empty() { (reason, message) } else { (ANOTHER_ROLLOUT, fits_after(&before, &message)) };
         let message = format!("ConfigMap {OPERATOR_CONFIG}: {message}");
@@ -214,10 +215,10 @@ impl Lifecycle {
         Some(wait)
     }
 
-    /// Returns the revisions that must keep waiting for a place. There are three reasons: the revision in this place
-    /// cannot be loaded, the effect of the waiting revision must first be known, or this revision cannot begin its
-    /// rollout. In the first case, pods would otherwise restart twice: for the waiting revision, and again when the
-    /// other revision is loaded.
+    /// Returns the revisions that must keep waiting for a place. A revision keeps waiting for one of three reasons: the
+    /// lost revision that has the place may be loaded again, the effect of the waiting revision is not known yet, or
+    /// the waiting revision cannot begin its rollout. Without the first reason, pods could restart twice: for the
+    /// waiting revision, and again when the lost revision is loaded.
     pub(super) fn kept_out(&self, serving: &BTreeSet<String>) -> BTreeMap<Arc<str>, Conflict> {
         let waiting = serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict);
         let kept_out = waiting.filter_map(|name| {
@@ -230,7 +231,7 @@ impl Lifecycle {
         kept_out.collect()
     }
 
-    /// Returns the conflict that the record of a waiting revision contains.
+    /// Returns the conflict that the PolicyRevision of a waiting revision contains.
     fn conflict_of(&self, name: &str) -> Conflict {
         let status = self.records.status(name);
         Conflict { reason: PLACE_TAKEN, message: status.message.unwrap_or_default() }
@@ -248,8 +249,8 @@ impl Lifecycle {
     /// The next round keeps the settings that are in effect.
     pub(super) fn swap_again(&mut self) {
         if let Some((serving, _)) = &mut self.installed {
-            // No revision has this name. An empty set would not work: it would equal the next set if no revision serves
-            // any more.
+            // No revision has this name. An empty set would not cause a swap if no revision serves any more, because
+            // the next set is then empty too.
             *serving = BTreeSet::from([String::new()]);
         }
     }

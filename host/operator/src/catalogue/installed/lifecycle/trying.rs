@@ -102,8 +102,9 @@ impl Lifecycle {
     }
 
     /// Returns the name of a policy for which the settings of a namespace must wait: a policy of the same namespace
-    /// that the operator has not loaded yet. This policy has the name `policy` from the settings, or answers for a kind
-    /// of the policy with this name. Returns `None` if the settings need not wait.
+    /// that the operator has not loaded yet. The policy that is not loaded has the name `policy`, to which the settings
+    /// apply, or it claims a kind that the loaded policies of this name claim. Returns `None` if the settings need not
+    /// wait.
     fn unloaded_for(&self, policy: &str, reach: &Reach, serving: &BTreeSet<String>) -> Option<&String> {
         let claimed = self.revisions.claimed_by(policy);
         let entries = serving.iter().chain(self.held_open()).filter_map(|name| self.revisions.entries.get(name));

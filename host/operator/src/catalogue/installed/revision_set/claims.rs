@@ -23,7 +23,7 @@ const APART: SignedDuration = SignedDuration::from_micros(1);
 
 /// Returns the age of a revision. Older versions of the operator did not record claims. Without a recorded claim, the
 /// age starts at `created`, the creation of the ConfigMap. If the ConfigMap is gone, the age starts at the creation of
-/// the record.
+/// the PolicyRevision.
 pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
     let recorded = || revision.metadata.creation_timestamp.as_ref().map(|time| time.0.to_string());
     let created = created.or_else(recorded).unwrap_or_default();
@@ -47,9 +47,9 @@ impl RevisionSet {
     }
 
     /// Starts the claim of a revision that is admitted now. `earlier` is the time at which the claim of the replaced
-    /// revision began, or `None` without a replaced revision. The new claim begins at `earlier` if this takes no place
-    /// from a serving revision. Otherwise it begins now. `serving` contains the new revision, but not the replaced
-    /// revision. `waiting` are revisions that already wait for a place.
+    /// revision began, or `None` without a replaced revision. The new claim begins at `earlier` if this early begin
+    /// takes no place from a serving revision. Otherwise it begins now. `serving` contains the new revision, but not
+    /// the replaced revision. `waiting` are revisions that already wait for a place.
     pub(crate) fn claim(
         &mut self,
         name: &str,
@@ -61,7 +61,7 @@ impl RevisionSet {
         let others = self.entries.iter().filter(|(it, _)| *it != name);
         let newest = others.filter_map(|(_, entry)| entry.age.claimed).max();
         let next = newest.and_then(|newest| newest.checked_add(APART).ok());
-        // Round to microseconds, because the record has no higher precision.
+        // Round to microseconds, because the PolicyRevision has no higher precision.
         let now = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
         let begins = next.map_or(now, |next| next.max(now));
         self.claims_since(name, earlier.unwrap_or(begins));

@@ -73,8 +73,8 @@ impl RevisionSet {
         std::iter::once(entry).chain(yielding).map(|entry| entry.content.policy_name().to_owned()).collect()
     }
 
-    /// Returns the revision whose rollout must end before a candidate can begin its own rollout, because both concern
-    /// the same objects. A tenant's rollout never delays a rollout of the owner.
+    /// Returns the revision whose rollout must end before a candidate can begin its own rollout, because both rollouts
+    /// concern the same objects. A tenant's rollout never delays a rollout of the owner.
     pub(crate) fn rollout_beside(&self, name: &str, serving: &BTreeSet<String>) -> Option<String> {
         let entry = self.entries.get(name)?;
         let (kinds, scopes) = self.concern(entry);
@@ -93,7 +93,7 @@ impl RevisionSet {
                 policy.descriptor().claims.iter().map(|claim| claim.primary.clone()).collect()
             }
             Content::Settings(policy, _) => self.claimed_by(policy).into_iter().cloned().collect(),
-            // The record of settings contains no kinds.
+            // The PolicyRevision of settings contains no kinds.
             Content::Lost { policy, kinds, .. } if kinds.is_empty() => {
                 self.claimed_by(policy).into_iter().cloned().collect()
             }
@@ -101,9 +101,9 @@ impl RevisionSet {
         }
     }
 
-    /// Returns the revisions that serve the objects that certain rollouts have not moved.
+    /// Returns the revisions that serve the objects that the rollouts in `stages` have not moved.
     ///
-    /// Replaces each revision in such a rollout by its predecessor.
+    /// Replaces each revision that is being rolled out by its predecessor.
     fn before_rollouts(
         &self,
         serving: &BTreeSet<String>,

@@ -87,7 +87,7 @@ impl Reader {
         Self { client, rounds: 0, unpacked, failed, is_behind: false }
     }
 
-    /// Returns what the last read of this source found, or `None` if the operator has not read the source.
+    /// Returns the result of the last read of this source, or `None` if the operator has not read the source.
     pub(super) fn held(&self, source: &PolicySource) -> Option<Held> {
         self.unpacked.get(source).map(|unpacked| unpacked.held.clone())
     }

@@ -1,4 +1,5 @@
-// Keeps the open page up to date. The server sends each part that changed; everything else works without this script.
+// Keeps the open page up to date. The server sends each part of the page that changed. Without this script, the page
+// works, but shows no changes.
 'use strict';
 
 (() => {

@@ -5,7 +5,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The number of open files that the console asks the system for. Some systems refuse more open files than this.
 const WANTED: u64 = 10_240;
-/// The number of files for connections of browsers, requests of pages, and files of the process itself.
+/// The number of open files that the console reserves for connections of browsers, for requests of pages, and for the
+/// process itself.
 const RESERVED: u64 = 200;
 /// The maximum number of namespaces that the console watches one by one, even if the process may open more files.
 const MOST: usize = 100;

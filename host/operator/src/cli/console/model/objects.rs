@@ -28,7 +28,7 @@ pub(in crate::cli::console) struct KeptObject {
     pub(in crate::cli::console) line: String,
     /// Whether a policy answers for the kind.
     is_claimed: bool,
-    /// A hash of all parts of the object on which its connections depend.
+    /// A hash of those parts of the object on which its connections depend.
     wanted: u64,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Unconnected {
 pub(super) struct Objects {
     all: BTreeMap<Identity, KeptObject>,
     owned: HashMap<String, BTreeSet<Identity>>,
-    /// For each type, the namespaces whose objects the console has all read. `None` stands for the whole cluster.
+    /// For each type, the namespaces of which the console has read all objects. `None` stands for the whole cluster.
     complete: HashMap<ResourceType, BTreeSet<Option<String>>>,
     served: HashMap<ResourceType, Option<Served>>,
     connections: Connections,
@@ -129,7 +129,7 @@ impl Objects {
         changes
     }
 
-    /// Removes all objects of a type, because the console no longer watches the type, or watches it in another role.
+    /// Removes all objects of a type, because the console no longer watches the type, or gave the type another role.
     pub(super) fn forget(&mut self, of: &ResourceType) -> Vec<Change> {
         self.complete.remove(of);
         self.remove_unless(of, None, |_| false)

@@ -96,7 +96,7 @@ impl OpenPages {
     }
 }
 
-/// One open page. The page ends when the browser closes its connection.
+/// One open page. The page counts as open until the browser closes its connection.
 #[derive(Debug)]
 pub(in crate::cli::console) struct OpenPage {
     all: Arc<OpenPages>,
@@ -116,7 +116,7 @@ impl OpenPage {
         self.with(|page| (page.is_due, page.meanwhile) = (false, Some(Vec::new())));
     }
 
-    /// Records what the page shows now.
+    /// Records which changes wake the page that the console has built.
     pub(in crate::cli::console) fn shows(&self, interest: Interest) {
         self.with(|page| {
             let meanwhile = page.meanwhile.take().unwrap_or_default();

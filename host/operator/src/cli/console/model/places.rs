@@ -30,7 +30,7 @@ pub(in crate::cli::console) struct Places {
     are_named: bool,
     /// The namespaces in which the user may list no kind.
     pub(in crate::cli::console) hidden: Vec<String>,
-    /// The number of namespaces that the console leaves out, because it cannot watch so many.
+    /// The number of namespaces that the console leaves out, because it cannot watch so many namespaces.
     pub(in crate::cli::console) left_out: usize,
     /// The kinds that the user may not list, each with the namespace in which the right is missing. `None` if the user
     /// may list the kind in no namespace.
@@ -39,8 +39,9 @@ pub(in crate::cli::console) struct Places {
 
 impl Places {
     /// Finds where to watch each of these kinds. `named` are the namespaces of the user's flags. Without flags, the
-    /// console shows each kind in the whole cluster. If the user may not list the kind there, the console shows the
-    /// kind in every namespace in which the user may list it. `types` is the number of all types to watch.
+    /// console shows each kind in the whole cluster. If the user may not list the kind in the whole cluster, the
+    /// console shows the kind in every namespace in which the user may list it. `types` is the number of all types to
+    /// watch.
     pub(super) async fn find(
         client: &Client,
         kinds: &[(ResourceType, Served)],

@@ -14,7 +14,7 @@ use crate::{
 /// The time for which the console remembers a read.
 pub(super) const REMEMBERED: Duration = Duration::from_secs(10);
 
-/// The reads of the last seconds.
+/// The objects that pages read in the last seconds.
 #[derive(Debug, Default)]
 pub(super) struct Reads {
     targets: BTreeMap<Target, (Instant, RememberedRead)>,

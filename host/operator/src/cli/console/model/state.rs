@@ -111,7 +111,7 @@ impl Model {
         self.open.tell_all();
     }
 
-    /// Returns the states of all records.
+    /// Returns a text with the name and the state of each record.
     pub(super) fn records(&self) -> Vec<String> {
         let state = |record: &Arc<Value>| {
             let (metadata, status) = (&record["metadata"], &record["status"]);

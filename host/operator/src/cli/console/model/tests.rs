@@ -93,7 +93,7 @@ async fn each_kind_has_its_own_namespaces() {
         add(&cluster, &USER, (namespace, "a"), true);
         add(&cluster, &USED, (namespace, "m"), true);
     }
-    // The user sees the kind with the second name in more namespaces than the kind with the first name.
+    // The user sees the kind `USED` in two namespaces, and the kind `USER` in only one.
     restrict(&cluster, |attempt| {
         let is_in = |of: &SampleKind, namespaces: &[&str]| {
             attempt.resource == of.plural && namespaces.contains(&&*attempt.namespace)

@@ -58,7 +58,8 @@ pub(super) async fn follow(model: Arc<Model>) {
     }
 }
 
-/// Returns which objects each of the `objects` uses, if policies answer for the kinds of the used objects.
+/// Returns for each of the `objects` the objects that it uses. Leaves out used objects of kinds for which no policy
+/// answers.
 async fn uses(model: &Arc<Model>, objects: &[Arc<Value>]) -> anyhow::Result<BTreeMap<Identity, Vec<Identity>>> {
     let known: Arc<dyn KnownObjects> = Arc::new(OnlyKnown(Arc::clone(model)));
     let sources = Sources { known, ..model.sources() };

@@ -37,7 +37,8 @@ const GONE: u16 = 410;
 
 /// Why a watch ended.
 enum End {
-    /// The API server ended the watch at the agreed time, so the next watch continues at the last version.
+    /// The API server ended the watch at the agreed time, so the next watch continues at the last version that the
+    /// console got.
     InTime,
     /// The API server no longer remembers the version at which the watch starts, so the console must list again.
     Forgotten,

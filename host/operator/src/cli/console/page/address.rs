@@ -1,5 +1,5 @@
-//! The addresses of the pages. Each address contains all choices of its page. So from the address of an open page, the
-//! server can build the page again, and send the changed parts.
+//! The addresses of the pages. An address contains everything that the user chose on the page, such as a filter. So
+//! from the address of an open page, the server can build the page again, and send the changed parts.
 
 use form_urlencoded::{Serializer, parse};
 use kaos_policy::names::{is_label, is_subdomain};

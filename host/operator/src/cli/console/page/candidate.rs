@@ -1,4 +1,4 @@
-//! The effect of settings on all objects, before a user installs them. The page changes nothing in the cluster.
+//! The effect of settings on all objects, before a user installs the settings. The page changes nothing in the cluster.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -1,6 +1,6 @@
-//! A page as an HTML document with parts. The templates escape every text. Texts that users wrote also pass through
-//! [`plain`]. This function replaces control characters, and characters that change the direction of text, by visible
-//! escapes.
+//! A page as an HTML document. The server can replace each part of the document. The templates escape every text. Texts
+//! that users wrote also pass through [`plain`]. This function replaces control characters, and characters that change
+//! the direction of text, by visible escapes.
 
 use std::borrow::Cow;
 
@@ -40,12 +40,12 @@ impl Part {
         Self { id, body }
     }
 
-    /// Returns the content of the part for a page below `base`.
+    /// Returns the content of the part. `base` is the secret path of the console.
     pub(in crate::cli::console) fn html(&self, base: &str) -> String {
         below(base, &self.body.0)
     }
 
-    /// Returns a digest, which shows the server whether the part changed.
+    /// Returns a digest of the content. From the digest, the server sees whether the part changed.
     pub(in crate::cli::console) fn digest(&self) -> String {
         format!("{:016x}", hash(&self.body.0))
     }
@@ -89,8 +89,8 @@ impl Page {
         Self { status: StatusCode::INTERNAL_SERVER_ERROR, ..Self::new("Error", "", fixed, Vec::new()) }
     }
 
-    /// Returns the whole document, for a page below `base`. `address` is the address of the page; `None` if the page
-    /// does not change.
+    /// Returns the whole document. `base` is the secret path of the console. `address` is the address of the page;
+    /// `None` if the page does not change.
     pub(in crate::cli::console) fn html(&self, base: &str, address: Option<&Address>) -> String {
         let entry = |title: &str, to: &str| {
             html! { li { a href=(to) aria-current=[(to == self.entry).then_some("page")] { (title) } } }
@@ -141,7 +141,7 @@ fn below(base: &str, html: &str) -> String {
     placed
 }
 
-/// Escapes the characters of a text that would mislead a reader.
+/// Escapes those characters of a text that would mislead a reader.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
     printable_lines(text)
 }

@@ -51,8 +51,8 @@ impl Drawing {
             for identity in &next {
                 let (uses, users) = model.connections(identity);
                 found.extend(uses.into_iter().filter(|used| add(used, &mut order)));
-                // Add the objects that use `first` only if `first` is a single object. A page with a list already lists
-                // such objects.
+                // Add the objects that use `first` only on the page of a single object. A page with a list of objects
+                // already shows these objects in its list.
                 let shown = users.iter().filter(|_| step == 0 && focus.is_some());
                 for user in shown {
                     add(user, &mut order);

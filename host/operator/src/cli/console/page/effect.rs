@@ -19,7 +19,7 @@ use crate::{
     masking::MASK,
 };
 
-/// The maximum number of rows of a result.
+/// The maximum number of rows in the table with the effect.
 pub(super) const ROWS: usize = 200;
 const WRONG: &str = "The edit cannot be used";
 
@@ -64,8 +64,8 @@ pub(super) async fn page(model: &Arc<Model>, identity: &Identity, text: Option<&
     Ok(Page::new(format!("Effect of an edit of {identity}"), "/objects", fixed, Vec::new()))
 }
 
-/// Shows the heading of a result. The browser moves the focus to the heading, so that a screen reader reads the result
-/// first.
+/// Shows the heading above the effect. The browser moves the focus to the heading, so that a screen reader reads the
+/// effect first.
 pub(super) fn heading(text: &str) -> Markup {
     html! { h2 #result-heading tabindex="-1" autofocus { (text) } }
 }

@@ -51,7 +51,8 @@ pub(super) async fn build(model: &Arc<Model>, address: &Address, extent: Extent)
     Ok(page)
 }
 
-/// Builds the page with the effect of a text in a form. A cancelled `stop` ends the computation.
+/// Builds the page that shows the effect of the text that the user wrote into a form. A cancelled `stop` ends the
+/// computation.
 pub(super) async fn effect_of(
     model: &Arc<Model>,
     address: &Address,

@@ -25,12 +25,12 @@ const ROWS: usize = 100;
 /// name.
 const CHOICES: usize = 200;
 
-/// The objects that fit a filter, as far as the page shows them.
+/// The objects that fit a filter and that the page shows.
 struct Found {
     count: Count,
     /// The objects on this page of the list.
     rows: Vec<(Identity, KeptObject)>,
-    /// The first objects, for the picture.
+    /// The first objects of the whole list, for the picture.
     first: Vec<Identity>,
 }
 

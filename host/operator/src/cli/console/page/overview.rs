@@ -62,7 +62,7 @@ pub(super) async fn page(model: &Arc<Model>) -> anyhow::Result<Page> {
     Ok(page.showing(interest).with_unwatched(answer.is_unwatched))
 }
 
-/// Says how many objects are ready. The script announces changes of this sentence.
+/// Says how many objects are ready. The page's script announces each change of this sentence to screen readers.
 pub(super) fn summary(model: &Model, Count { open, total }: Count) -> Markup {
     html! {
         p.summary data-announce {

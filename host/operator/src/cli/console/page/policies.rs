@@ -47,7 +47,7 @@ pub(super) fn page(model: &Arc<Model>) -> Page {
     };
     let parts = vec![Part::new("summary", summary), Part::new("kinds", kinds(model)), Part::new("revisions", list)];
     let fixed = html! { p { a href=(Address::Candidate) { "See the effect of settings" } } };
-    // Like a list of objects, the page changes when a revision appears or disappears.
+    // With `lists`, a revision that appears or disappears also wakes the page.
     let interest = Interest { lists: true, ..Interest::default() };
     Page::new("Policies", "/policies", fixed, parts).showing(interest)
 }

@@ -131,8 +131,8 @@ struct Figures<'a> {
     /// The time of a pass in nanoseconds.
     times: Option<Spread>,
     fuel: Option<Spread>,
-    /// The largest number of different amounts of fuel among the passes over one object. This number is 1 if all passes
-    /// over each object took the same fuel.
+    /// How many different amounts of fuel the passes over one object took, for the object with the most amounts. This
+    /// number is 1 if all passes over each object took the same fuel.
     fuel_counts: usize,
     /// The memory of a pass in bytes.
     memory: Option<Spread>,

@@ -1,5 +1,5 @@
-//! Takes the policy's core module out of a component. Other tools make components that import WASI. From their core
-//! module, `policy build` makes a component that imports nothing.
+//! Takes the policy's core module out of a component. Other tools make components that import WASI. From the core
+//! module of such a component, `policy build` makes a component that imports nothing.
 
 use anyhow::bail;
 use kaos_policy::printable::printable;

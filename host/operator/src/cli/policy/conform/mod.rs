@@ -109,8 +109,8 @@ impl ConformVerb {
                 let mut shown = json!(findings);
                 for check in shown["checks"].as_array_mut().into_iter().flatten() {
                     if let Some(Value::Object(counterexample)) = check.get_mut("counterexample") {
-                        // Only the check of the settings uses other settings. This check needs all objects, so it
-                        // cannot run for a single object.
+                        // Only the check of the settings reports the settings of its passes. This check needs all
+                        // objects, so its repetition cannot use `--only`.
                         let is_usual = !counterexample.contains_key("settings");
                         let only = counterexample["number"].as_u64().filter(|_| is_usual);
                         counterexample.insert("repeat".to_owned(), json!(repeat.command(only)));
@@ -150,7 +150,7 @@ pub(super) fn layers(loaded: &Loaded, file: Option<&str>) -> anyhow::Result<Vec<
     Ok(layers)
 }
 
-/// Parses the paths of declared settings.
+/// Parses the paths of settings. Fails if the policy's schema does not contain a setting.
 fn paths(policy: &Policy, texts: &[String]) -> anyhow::Result<Vec<settings::Path>> {
     let declared: Vec<String> = policy.schema().leaves().iter().map(|(path, _)| path.to_string()).collect();
     let path = |text: &String| {

@@ -63,8 +63,8 @@ pub(super) fn counterexample(result: &CheckResult, repeat: &Repeat<'_>) -> anyho
     if let Some(settings) = settings {
         part("with these settings", yaml::text(settings)?);
     }
-    // Only the check of the settings uses other settings. This check needs all objects, so it cannot run for a single
-    // object.
+    // Only the check of the settings reports the settings of its passes. This check needs all objects, so its
+    // repetition cannot use `--only`.
     let only = settings.is_none().then_some(*number);
     text += &format!("repeat: {}\n", repeat.command(only));
     Ok(text)

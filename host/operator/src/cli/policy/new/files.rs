@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{sdk::Sdk, shipped::ShippedSources};
 use crate::cli::policy::package_name::usual;
 
-/// The names that replace the names in the template.
+/// The names of the new project, which replace the names in the template.
 pub(super) struct Names<'a> {
     pub(super) name: &'a str,
     pub(super) kind: &'a str,
@@ -68,7 +68,7 @@ pub(super) fn overlay(name: &str, kind: Option<(&str, &str)>, sdk: &Sdk) -> anyh
 }
 
 /// Replaces the list of kinds in the code of a template for overlays. The texts `begin` and `end` surround the old
-/// items. `kinds` has the new items and the end.
+/// items. The text `kinds` contains the new items, and then the text `end`.
 pub(super) fn with_kinds(code: &str, (begin, end): (&str, &str), kinds: &str) -> String {
     let (before, listed) = code.split_once(begin).unwrap_or_default();
     let after = listed.split_once(end).map_or("", |(_, after)| after);

@@ -66,7 +66,7 @@ fn shared() -> Files {
 
 /// The beginning and the end of the list of kinds in the template for overlays.
 const KINDS: (&str, &str) = ("KINDS = [", "]\n");
-/// The flags that name the world in the scripts of the template. An overlay has another world.
+/// The flags with which the scripts of the template name the WIT world. An overlay has another world.
 const WORLD: [&str; 2] = ["-w policy ", "-w overlay "];
 
 /// Returns the files of a project for an overlay. `kind` is the API version and the name of the only kind that the
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_new_python_project_contains_no_name_of_the_template() {
         let files = from_template(&Names { name: "red-kite", kind: "Kite", api_version: "sky.io/v2" });
-        // Leave out the contract and the library, because examples in their documentation contain the domain.
+        // Leave out the contract and the library, because examples in their documentation contain `example.com`.
         let own = files.iter().filter(|(path, _)| !path.starts_with("wit/") && !path.starts_with("kaos/"));
         let all: String = own.flat_map(|(_, text)| [text.as_str(), "\n"]).collect();
         for left in ["website", "Website", "WEBSITE", "example.com"] {

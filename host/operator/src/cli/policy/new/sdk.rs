@@ -18,7 +18,7 @@ pub(in crate::cli::policy) enum Sdk {
     Path(PathBuf),
     /// The URL of the git repository that contains the SDK, and a tag, if the user gave one.
     Git(String, Option<String>),
-    /// A version of the SDK in the registry.
+    /// A version of the SDK that cargo takes from its registry.
     Version(String),
 }
 

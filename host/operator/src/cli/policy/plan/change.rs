@@ -1,4 +1,4 @@
-//! The change that `policy plan` is about.
+//! The change whose effect `policy plan` shows: a package or a preset.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::policies::Loader;
 
-/// A change whose effects `policy plan` shows.
+/// A change whose effect `policy plan` shows.
 pub(super) enum ProposedChange {
     /// The user installs a package.
     Package(Box<Shipped>),

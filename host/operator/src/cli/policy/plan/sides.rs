@@ -30,7 +30,8 @@ pub(in crate::cli::policy) struct Sides {
     after: Arc<Snapshot>,
     /// The revisions that the user installs or removes. `None` if the change concerns all revisions.
     meant: Option<BTreeSet<Arc<str>>>,
-    /// The policy table in which the revisions in `meant` answer: after an installation, or before a removal.
+    /// The policy table in which the revisions of the field `meant` answer: the table after an installation, or before
+    /// a removal.
     at: Arc<Snapshot>,
 }
 

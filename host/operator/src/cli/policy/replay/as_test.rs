@@ -31,7 +31,7 @@ use crate::{
     replay::{KnownCode, ReplayError},
 };
 
-/// The test that compares the cases of a project in Rust. It contains the names of the template instead of the
+/// The test that compares the cases of a project in Rust. This test contains the names of the template instead of the
 /// project's names.
 const HARNESS: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/tests/cases.rs"));

@@ -113,7 +113,7 @@ fn differences(case: &Case, replayed: &Replayed) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Returns the fields in which two verdicts differ, including fields outside of the manifests.
+/// Returns the fields in which two answers differ, including fields outside of the manifests.
 fn of_verdicts(before: &CaseAnswer, after: &CaseAnswer) -> anyhow::Result<Vec<Field>> {
     Ok(fields(&serde_json::to_value(&before.verdict)?, &serde_json::to_value(&after.verdict)?))
 }

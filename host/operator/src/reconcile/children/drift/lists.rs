@@ -1,10 +1,10 @@
-//! Handles lists with keyed items: finds the matching item at any position.
+//! Finds an item in a list at any position, if certain fields identify the items of this list.
 
 use serde_json::Value;
 
-/// Returns the fields that together identify an item of a list, with the API server's defaults. Returns `None` for a
-/// list that is compared as a whole. The schema of a kind defines these fields. This function needs no schema, because
-/// the name of a list determines the fields in built-in kinds.
+/// Returns the fields that together identify an item of a list, each with the API server's default. Returns `None` for
+/// a list that is compared as a whole. This function needs no schema, because in built-in kinds the name of a list
+/// determines these fields.
 pub(super) fn keys(list: &str) -> Option<&'static [(&'static str, &'static str)]> {
     match list {
         "containers"
@@ -27,8 +27,8 @@ pub(super) fn keys(list: &str) -> Option<&'static [(&'static str, &'static str)]
     }
 }
 
-/// Returns the fields that identify a port: number and protocol. `None` if the item is not a port. Containers and
-/// Services have different field names for the port number.
+/// Returns the fields that identify a port: number and protocol. Returns `None` if the item is not a port. The field
+/// for the port number has different names in containers and in Services.
 pub(super) fn port_keys(item: &Value) -> Option<&'static [(&'static str, &'static str)]> {
     if !item["containerPort"].is_null() {
         return Some(&[("containerPort", ""), ("protocol", "TCP")]);
@@ -36,7 +36,7 @@ pub(super) fn port_keys(item: &Value) -> Option<&'static [(&'static str, &'stati
     (!item["port"].is_null()).then_some(&[("port", ""), ("protocol", "TCP")])
 }
 
-/// Returns the live item with the same key as the wanted item, or `None` if there is no such item.
+/// Returns the live item that has the same values in the fields `keys` as the wanted item, or `None`.
 pub(super) fn matching<'a>(wanted: &Value, keys: &[(&str, &str)], live: &'a [Value]) -> Option<&'a Value> {
     let same = |item: &&Value| {
         keys.iter().all(|(field, preset)| match (&wanted[*field], &item[*field]) {

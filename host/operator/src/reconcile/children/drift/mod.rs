@@ -1,8 +1,8 @@
 //! Drift: compares a planned manifest with the live object in the form that the API server stores.
 //!
 //! The server fills in defaults, rewrites quantities and drops empty values, so plain equality would report false
-//! drift. Additional live fields belong to other clients and are not drift. If this module does not know the stored
-//! form of a type, the comparison reports a difference. A dry run then decides whether the difference is drift
+//! drift. Additional live fields belong to other clients and are not drift. For a type whose stored form this module
+//! does not know, the comparison may report a false difference. A dry run then decides whether the difference is drift
 //! (`super::repair`).
 
 mod lists;
@@ -38,8 +38,8 @@ const EMPTIED: [&str; 9] =
 /// Maps that are compared as a whole: an added entry in a selector changes which objects the selector selects.
 const WHOLE: [&str; 5] = ["selector", "nodeSelector", "matchLabels", "labelSelector", "namespaceSelector"];
 
-/// Returns the path of the first planned field that the live object lacks. Returns `None` if the live object has all
-/// planned fields.
+/// Returns the path of the first field whose planned value the live object does not have. Returns `None` if the live
+/// object has all planned values.
 pub(crate) fn missing(wanted: &Value, live: &Value) -> Option<String> {
     let mut path = Vec::new();
     if contained("", wanted, live, false, &mut path) {
@@ -49,8 +49,8 @@ pub(crate) fn missing(wanted: &Value, live: &Value) -> Option<String> {
     Some(path.join("."))
 }
 
-/// Returns whether the live value contains the wanted value. `name` is the field that has the value. If the values
-/// differ, writes the path of the difference into `path`, the innermost step first.
+/// Returns whether the live value has everything that the wanted value has. `name` is the name of the field with these
+/// values. If something is different, writes its path into `path`, the innermost step first.
 fn contained(name: &str, wanted: &Value, live: &Value, amounts: bool, path: &mut Vec<String>) -> bool {
     match (wanted, live) {
         // A planned null matches any value.

@@ -48,7 +48,7 @@ struct Model {
     lost: BTreeSet<String>,
     due: BTreeMap<String, Instant>,
     now: Instant,
-    /// The current time, in seconds. Revisions change their state at this time.
+    /// The current time, in seconds. A revision that changes its state now records this time.
     time: u32,
 }
 

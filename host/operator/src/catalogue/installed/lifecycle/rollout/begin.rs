@@ -104,9 +104,9 @@ impl Lifecycle {
         before.is_some_and(|before| before.content.is_lost())
     }
 
-    /// Returns the predecessor of a candidate if this predecessor is recorded as serving, but is not loaded. Then an
-    /// older revision or no policy answers in its place. The rollout must not begin now, because all objects would
-    /// wait.
+    /// Returns the predecessor of a candidate if this predecessor is recorded as serving, but is not loaded. In this
+    /// case, an older revision or no policy answers in the predecessor's place. The rollout must not begin now, because
+    /// all objects would wait.
     fn unloaded_predecessor(&self, Candidate { name, entry, before, .. }: &Candidate) -> Option<String> {
         let serves = self.records.status(name).state == RevisionState::Active;
         let predecessor = entry.predecessor.as_ref().filter(|_| !serves && !before.is_empty())?;

@@ -24,7 +24,7 @@ use crate::{
 /// The facts from which the operator decides about an open rollout.
 pub(super) struct RolloutFacts<'a> {
     pub(super) rollout: &'a PolicyRollout,
-    /// The objects that the rollout concerns. `None` while the operator does not see all of them.
+    /// The objects that the rollout concerns. `None` while the operator does not see all these objects.
     pub(super) objects: Option<&'a [Judged]>,
     /// Whether the predecessor can serve the objects that are not moved.
     pub(super) can_yield: bool,
@@ -72,7 +72,7 @@ pub(super) enum ReturnCause {
 }
 
 impl ReturnCause {
-    /// Returns the cause as the metrics name it.
+    /// Returns the name of the cause in the metrics.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Harm => "harm",
@@ -161,8 +161,8 @@ impl RolloutFacts<'_> {
         self.rollout.paused.as_ref().is_some_and(|paused| paused.by.is_none())
     }
 
-    /// Waits until the earliest of these times. If the operator paused the rollout, resumes it instead, because the
-    /// reason of the pause is over.
+    /// Waits until the earliest of these times. If the operator paused the rollout, resumes the rollout instead,
+    /// because the reason for the pause is gone.
     fn wait(&self, due: [Option<Timestamp>; 2]) -> Decision {
         if self.is_paused_by_operator() { Decision::Resume } else { Decision::Wait(due.into_iter().flatten().min()) }
     }
@@ -232,8 +232,8 @@ impl RolloutFacts<'_> {
     }
 
     /// Pauses the rollout. Leaves an existing pause unchanged if it has the same reason and the same user, and if its
-    /// message names one of `objects` (if there are any). The numbers in this message can be out of date, because they
-    /// alone do not justify a write.
+    /// message still names one of the objects in `objects`, or `objects` is empty. The numbers in this message can be
+    /// out of date, because changed numbers alone do not justify a write.
     fn pause(&self, Lack { reason, message, objects }: Lack, by: Option<&String>) -> Decision {
         let same = self.rollout.paused.as_ref().filter(|it| it.reason == reason);
         let names = |paused: &PolicyRolloutPause, key: &ObjectKey| paused.message.contains(&key.to_string());
@@ -287,7 +287,8 @@ fn room(objects: &[Judged], moved: Option<u64>, goal: u64, max: u64, unavailable
     Some(goal)
 }
 
-/// Reads a share. Reads a text that is not a share as all objects, so that the rollout always has a last step.
+/// Reads a share. Treats a text that is not a share as the share of all objects, so that the rollout always has a last
+/// step.
 fn share(text: &str) -> Share {
     let percent = text.strip_suffix('%').and_then(|percent| percent.parse().ok()).map(Share::Percent);
     percent.or_else(|| text.parse().ok().map(Share::Number)).unwrap_or(Share::Percent(100))

@@ -1,4 +1,4 @@
-//! Judges from the objects whether a rollout harms them. This code is pure.
+//! Judges whether a rollout harms its objects. This code is pure.
 //!
 //! The evidence is the condition `Ready` of the objects, with its transition time. The module `watched` judges each
 //! single object. This module counts the judged objects, and compares the moved objects with objects that the current
@@ -173,7 +173,7 @@ impl Evidence {
         if is_shared || is_only_one { Verdict::Harm } else { Verdict::FewHarmed }
     }
 
-    /// Returns the number of moved objects that are not excluded.
+    /// Returns the number of moved objects, without the excluded objects, which are no evidence.
     pub(super) fn countable(&self) -> usize {
         self.moved - self.excluded
     }

@@ -40,7 +40,7 @@ impl RolloutLooks {
         self.next = now.checked_add(wait).map(|next| (next, swap));
     }
 
-    /// Forgets the objects, because the revision does not answer for them now.
+    /// Forgets the facts about the objects, because the revision does not answer for the objects now.
     pub(super) fn forget(&mut self) {
         (self.watched, self.next) = (None, None);
     }

@@ -1,4 +1,4 @@
-//! Reads the facts about each object that a rollout needs. Parses an object and its workloads only after they changed,
+//! Reads the facts that a rollout needs about each object. Parses an object and its workloads only after they changed,
 //! because a rollout looks at all objects again and again.
 
 use std::{
@@ -92,8 +92,9 @@ impl Facts {
 }
 
 impl SightCache {
-    /// Returns the facts about the objects that a rollout concerns. These are the objects without a pin whose policies
-    /// differ with and without the revision, if the revision answers for them, or if its predecessor answered for them.
+    /// Returns the facts about the objects that a rollout concerns. A rollout concerns an object without a pin if other
+    /// policies would answer for the object without the revision. In addition, the revision must answer for the object
+    /// now, or its predecessor must have answered before.
     pub(super) async fn look(
         &mut self,
         catalogue: &Catalogue,
@@ -199,8 +200,8 @@ impl Concern {
         }
         let undone = Predecessors { of_owner: !stage.is_local, of_tenants: stage.is_local };
         let (now, before) = (snapshot.current_in(of, namespace), snapshot.before_in(undone, of, namespace));
-        // `answers_like` ignores fallbacks. So the rollout does not concern objects of a tenant's policy for which the
-        // revision is only a possible fallback.
+        // The function `answers_like` ignores fallbacks. So the rollout does not concern objects of a tenant's policy
+        // for which the revision is only a possible fallback.
         let is_same = |one: &Arc<Kind>, other: &Arc<Kind>| Arc::ptr_eq(one, other) || one.answers_like(other);
         if now.zip(before).is_some_and(|(now, before)| is_same(now, before)) {
             return None;

@@ -21,7 +21,7 @@ impl Verb {
     /// All requests.
     const ALL: [Self; 4] = [Self::Pause, Self::Resume, Self::Promote, Self::Return];
 
-    /// Returns the request as the annotation contains it.
+    /// Returns the text of the request in the annotation.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Pause => "pause",

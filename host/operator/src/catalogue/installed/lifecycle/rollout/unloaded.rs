@@ -1,5 +1,5 @@
-//! Handles the rollout of a revision that is not loaded. Then no further object moves, and the predecessor answers for
-//! the moved objects too. Persons can still pause the rollout, and return all objects.
+//! Handles the rollout of a revision that is not loaded. Until the revision is loaded, no further object moves, and the
+//! predecessor answers for the moved objects too. Persons can still pause the rollout, and return all objects.
 
 use jiff::Timestamp;
 use kaos_crds::{PolicyRevisionStatus, PolicyRollout, PolicyRolloutPause, RevisionState};
@@ -31,7 +31,7 @@ const BOTH_LOST: &str = "the operator can load neither the revision nor the revi
 /// The facts about a revision that is not loaded.
 #[derive(Debug, Clone, Copy)]
 struct UnloadedFacts {
-    /// Whether the revision is lost. If it is not lost, the operator is still loading it.
+    /// Whether the revision is lost. If the revision is not lost, the operator is still loading the revision.
     is_lost: bool,
     /// Whether the predecessor is not loaded either.
     lacks_predecessor: bool,

@@ -37,9 +37,10 @@ pub(super) enum Shown {
     NotReady,
     /// The object has been ready for long enough, or since before the move.
     Good,
-    /// The object became not ready at `lost`. It is ready now, but counts as good only if it stays ready until `until`.
+    /// The object became not ready at `lost`. The object is ready now, but counts as good only if it stays ready until
+    /// `until`.
     Unsteady { lost: Timestamp, until: Timestamp },
-    /// The object is not ready. It was ready before this time, and has not been ready for long enough since.
+    /// The object is not ready. The object was ready before this time, and has not been ready for long enough since.
     Lost(Timestamp),
 }
 
@@ -89,7 +90,7 @@ struct Loss {
 }
 
 impl Watched {
-    /// Begins with the losses that an earlier process recorded.
+    /// Creates the value, with the losses that an earlier process recorded.
     pub(super) fn new(rollout: &PolicyRollout, objects: &[ObjectSight], now: Timestamp) -> Self {
         let recorded: BTreeMap<&str, Timestamp> =
             rollout.unsteady.iter().filter_map(|loss| Some((&*loss.object, parsed(Some(&loss.since))?))).collect();
@@ -142,7 +143,7 @@ impl Watched {
 
     /// Returns the repeated losses, for the status.
     ///
-    /// The condition `Ready` shows only its latest change, and not when such a loss began.
+    /// The condition `Ready` shows only its latest change, and not when a repeated loss began.
     pub(super) fn unsteady(&self) -> Vec<PolicyRolloutLoss> {
         let repeated = |(key, track): (&ObjectKey, &Track)| {
             let is_there = track.moved_at.is_some() && track.missing_since.is_none();

@@ -15,7 +15,7 @@ struct History {
     /// The predecessors of the revision that failed last.
     before_failed: Vec<String>,
     /// Whether no revision may serve: none was admitted since the last deletion, and the package contains no
-    /// quarantined content. If it contains quarantined content, a predecessor serves.
+    /// quarantined content. If the package contains quarantined content, a predecessor serves.
     is_vacant: bool,
 }
 
@@ -68,8 +68,8 @@ impl History {
         let own = self.status(&name).predecessor.clone();
         let predecessor = match (&before, status.open_rollout()) {
             (Some(before), Some(_)) => {
-                // The rollout of `before` had not reached all objects. Its objects return to its predecessor, and
-                // `before` is not a good revision.
+                // The rollout of the revision `before` had not reached all objects. So the objects return to the
+                // predecessor of `before`, and `before` does not count as a good revision.
                 self.good.retain(|good| good != before);
                 if is_way_back { own } else { status.predecessor }
             }

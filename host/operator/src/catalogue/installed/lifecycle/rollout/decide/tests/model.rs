@@ -1,6 +1,7 @@
-//! Plays rollouts on random clusters, minute by minute: a rollout ends, moves only what its steps allow, and returns if
-//! and only if the package harms objects. Objects also fail by themselves, are edited, scaled to zero or deleted, and
-//! get their passes late or never. The result is the same if a process ends at any time and the next process continues.
+//! Plays rollouts on random clusters, minute by minute. The tests check that each rollout ends, moves only the objects
+//! that its steps allow, and returns if and only if the package harms objects. In these clusters, objects also fail by
+//! themselves, are edited, scaled to zero or deleted, and get their passes late or never. The result is the same if a
+//! process ends at any time and the next process continues.
 
 use super::*;
 use crate::catalogue::installed::lifecycle::random::Random;
