@@ -17,8 +17,6 @@ mod model;
 mod opening;
 mod page;
 mod picture;
-#[cfg(test)]
-mod sample;
 mod server;
 mod site;
 mod updates;

@@ -74,7 +74,10 @@ impl Traces {
     /// libraries, and events below the level `info`.
     pub(super) fn layer(&self) -> SpanLayer {
         let layer = tracing_opentelemetry::layer().with_tracer(self.0.tracer(SERVICE));
-        let layer = layer.with_location(false).with_threads(false).with_tracked_inactivity(false);
+        let layer = layer.with_location(false).with_threads(false).with_target(false).with_tracked_inactivity(false);
+        // No code reads OpenTelemetry's current context: the spans of `tracing` have their parents. So keep the layer
+        // from setting this context on each poll of a pass.
+        let layer = layer.with_context_activation(false);
         let of_operator = Targets::new().with_target("kaos_operator", LevelFilter::INFO);
         let steps = filter_fn(|metadata| !metadata.is_span() || metadata.target() == trace::TARGET);
         Box::new(layer.with_filter(of_operator.and(steps)))

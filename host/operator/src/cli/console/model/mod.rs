@@ -26,7 +26,7 @@ mod reports;
 mod start;
 mod state;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod used_objects;
 mod watch_states;
 mod watched_type;

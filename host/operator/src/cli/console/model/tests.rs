@@ -1,5 +1,7 @@
 //! Tests a model on an embedded cluster, with a clock that stands still while there is work to do.
 
+pub(in crate::cli::console) mod sample;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, atomic::Ordering},
@@ -15,16 +17,13 @@ use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use self::sample::{EMPTY, SampleKind, USED, USER, add, cluster, model, until};
 use super::{
     start::REREAD,
     watched_type::{Role, WatchedType},
     *,
 };
-use crate::{
-    cli::console::sample::{EMPTY, SampleKind, USED, USER, add, cluster, model, until},
-    input::Identity,
-    watch::Served,
-};
+use crate::{input::Identity, watch::Served};
 
 /// The number of objects in the tests of a cluster at rest, unless an environment variable sets another number.
 const OBJECTS: usize = 100;

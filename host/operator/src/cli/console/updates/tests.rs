@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    cli::console::sample::{USED, USER, add, cluster, model, stored, until},
+    cli::console::model::tests::sample::{USED, USER, add, cluster, model, stored, until},
     locking::lock,
 };
 

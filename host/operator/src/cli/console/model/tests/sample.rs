@@ -7,30 +7,36 @@ use kaos_cluster::{Cluster as TestCluster, TokioClock};
 use kaos_policy::contract::HOME;
 use serde_json::{Value, json};
 
-use super::model::{Model, start};
-use crate::{cli::facts::OperatorFacts, definitions::embedded, policies::sample_cluster};
+use crate::{
+    cli::{
+        console::model::{Model, start},
+        facts::OperatorFacts,
+    },
+    definitions::embedded,
+    policies::sample_cluster,
+};
 
 /// A kind that a default policy claims.
-pub(super) struct SampleKind {
-    pub(super) plural: &'static str,
-    pub(super) kind: &'static str,
+pub(in crate::cli::console) struct SampleKind {
+    pub(in crate::cli::console) plural: &'static str,
+    pub(in crate::cli::console) kind: &'static str,
 }
 
 impl SampleKind {
     /// Returns an object's name with the kind.
-    pub(super) fn at(&self, name: &str) -> String {
+    pub(in crate::cli::console) fn at(&self, name: &str) -> String {
         format!("{} {name}", self.kind)
     }
 }
 
 /// Objects of this kind use an object of the kind [`USED`]. The name of this kind comes before the name of `USED`.
-pub(super) const USER: SampleKind = SampleKind { plural: "agents", kind: "Agent" };
-pub(super) const USED: SampleKind = SampleKind { plural: "modelapis", kind: "ModelAPI" };
+pub(in crate::cli::console) const USER: SampleKind = SampleKind { plural: "agents", kind: "Agent" };
+pub(in crate::cli::console) const USED: SampleKind = SampleKind { plural: "modelapis", kind: "ModelAPI" };
 /// A kind of which the tests have no objects.
-pub(super) const EMPTY: SampleKind = SampleKind { plural: "mcpservers", kind: "MCPServer" };
+pub(in crate::cli::console) const EMPTY: SampleKind = SampleKind { plural: "mcpservers", kind: "MCPServer" };
 
 /// Returns a cluster that serves the default kinds, with these namespaces.
-pub(super) async fn cluster(namespaces: &[&str]) -> TestCluster {
+pub(in crate::cli::console) async fn cluster(namespaces: &[&str]) -> TestCluster {
     let clock = TokioClock::starting_at("2026-01-01T00:00:00Z".parse().expect("a time"));
     let cluster = TestCluster::builder().clock(clock).without_controllers().start();
     for definition in embedded() {
@@ -45,7 +51,12 @@ pub(super) async fn cluster(namespaces: &[&str]) -> TestCluster {
 }
 
 /// Adds an object that is ready, or not. An object of the kind [`USER`] uses `llm`.
-pub(super) fn add(cluster: &TestCluster, of: &SampleKind, (namespace, name): (&str, &str), is_ready: bool) {
+pub(in crate::cli::console) fn add(
+    cluster: &TestCluster,
+    of: &SampleKind,
+    (namespace, name): (&str, &str),
+    is_ready: bool,
+) {
     let spec = if of.kind == USER.kind {
         json!({"modelAPI": "llm", "model": "gpt"})
     } else {
@@ -62,7 +73,7 @@ pub(super) fn add(cluster: &TestCluster, of: &SampleKind, (namespace, name): (&s
 }
 
 /// Starts a model, and waits until the model contains all objects and their connections.
-pub(super) async fn model(cluster: &TestCluster, named: &[&str]) -> Arc<Model> {
+pub(in crate::cli::console) async fn model(cluster: &TestCluster, named: &[&str]) -> Arc<Model> {
     let client = kube::Client::new(cluster.service(), "default");
     let named = named.iter().map(|&name| name.to_owned()).collect();
     let model =
@@ -72,7 +83,7 @@ pub(super) async fn model(cluster: &TestCluster, named: &[&str]) -> Arc<Model> {
 }
 
 /// Waits until something is true. The clock of the test goes on only if there is nothing else to do.
-pub(super) async fn until(is_so: impl Fn() -> bool) {
+pub(in crate::cli::console) async fn until(is_so: impl Fn() -> bool) {
     for _ in 0..100_000 {
         if is_so() {
             return;
@@ -83,7 +94,7 @@ pub(super) async fn until(is_so: impl Fn() -> bool) {
 }
 
 /// Returns the JSON of an object of the kind [`USER`], for tests that change it.
-pub(super) fn stored(cluster: &TestCluster, namespace: &str, name: &str) -> Value {
+pub(in crate::cli::console) fn stored(cluster: &TestCluster, namespace: &str, name: &str) -> Value {
     let object = cluster.object("kaos.tools", USER.plural, namespace, name).expect("the object");
     (*object).clone()
 }
