@@ -14,9 +14,6 @@ use super::{
 const SETTINGS: usize = 2_000;
 /// The maximum depth of settings.
 const DEPTH: usize = 16;
-/// The host follows the references and alternatives of a setting only while the setting has fewer schema parts than
-/// this number.
-const HOPS: usize = 16;
 /// The maximum number of schema parts that the host reads for one setting. Only the validator reads further parts.
 const FACETS: usize = 256;
 
@@ -167,15 +164,13 @@ impl Schema {
     fn expand<'a>(&'a self, node: &'a Value) -> Vec<&'a Value> {
         let mut facets = vec![node];
         let mut next = 0;
-        while next < facets.len() && facets.len() < HOPS {
-            let facet = facets[next];
+        // This loop ends, because `bounds` refuses a schema whose references form a circle.
+        while let Some(&facet) = facets.get(next) {
             next += 1;
             let target = facet["$ref"].as_str().and_then(|target| self.root.pointer(target.strip_prefix('#')?));
-            facets.extend(target);
-            for several in ["allOf", "anyOf", "oneOf"] {
-                let left = FACETS.saturating_sub(facets.len());
-                facets.extend(facet[several].as_array().into_iter().flatten().take(left));
-            }
+            let combined = ["allOf", "anyOf", "oneOf"].map(|several| facet[several].as_array().into_iter().flatten());
+            let left = FACETS.saturating_sub(facets.len());
+            facets.extend(target.into_iter().chain(combined.into_iter().flatten()).take(left));
         }
         facets
     }
@@ -225,5 +220,27 @@ fn fill(outer: &mut Value, inner: &Value) {
                 None => drop(outer.insert(name.clone(), value.clone())),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn settings_behind_many_alternatives_are_known() {
+        let name = |number: usize| format!("s{number}");
+        let part =
+            |number| (name(number), json!({"properties": {name(number): {"type": "integer", "default": number}}}));
+        let parts: Map<String, Value> = (0..20).map(part).collect();
+        let alternatives: Vec<Value> = parts.keys().map(|part| json!({"$ref": format!("#/$defs/{part}")})).collect();
+        let root = json!({"type": "object", "anyOf": alternatives, "$defs": parts});
+        let schema = Schema::parse(&root.to_string()).unwrap();
+        assert_eq!((schema.leaves().len(), &schema.defaults()["s19"]), (20, &json!(19)));
+        let path = Path::default().then("s19");
+        assert!(schema.has(&path));
+        assert_eq!(schema.types(&path), ["integer"]);
     }
 }
