@@ -50,8 +50,8 @@ func compressCommand([]string) error {
 	return packed.Close()
 }
 
-// compressor returns a writer that compresses with gzip. The library is not Go's own, whose output changes with the
-// version of Go. go.mod fixes the library's version.
+// compressor returns a writer that compresses with gzip. It does not use Go's own library, because the output of that
+// library changes with the version of Go. The file go.mod fixes the version of this library.
 func compressor(to io.Writer) *gzip.Writer {
 	packed, err := gzip.NewWriterLevel(to, gzip.BestCompression)
 	if err != nil {

@@ -18,7 +18,7 @@ func ParseObject(text JSON) Object {
 	return Object{members}
 }
 
-// Exists reports whether the value is an object: false for a missing or other value.
+// Exists reports whether there is an object. It is false if the value is missing or has another type.
 func (o Object) Exists() bool { return o.members != nil }
 
 // Name returns metadata.name.

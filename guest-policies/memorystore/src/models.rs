@@ -77,7 +77,7 @@ impl Served {
         served
     }
 
-    /// Reads the ModelAPI of a role. Stores the address of the ModelAPI if `role` is `summarization`.
+    /// Reads the ModelAPI of the summaries or of the embeddings (`role`). Stores the address of that of the summaries.
     fn find(&mut self, subject: &Subject, (role, name): (&str, &str)) -> Option<Object> {
         let on = to(name);
         let quoted = shown(name, 253);

@@ -97,7 +97,7 @@ async fn release_deletes_records_of_removed_policies_only() {
         assert_eq!((ran.code, left()), (0, all.clone()), "{flag}: {}{}", ran.stdout, ran.stderr);
         assert_eq!(ran.stdout.contains("would remove PolicyRevision kaos-system/gone-1"), flag == "--dry-run");
     }
-    // The PolicyRevisions stay, because a later run with more rights needs the kinds that they name.
+    // The PolicyRevisions stay: they name the kinds whose objects a later run with more rights must release.
     stage.cluster.authorise(|attempt| attempt.namespace != "barred");
     let ran = stage.ask(&[&RELEASE[..], &["--namespaces", "barred,team"]].concat()).await;
     assert_eq!((ran.code, left()), (0, all), "{}{}", ran.stdout, ran.stderr);

@@ -15,8 +15,8 @@ use crate::stage::{Stage, ratio, row};
 const EDITS: usize = 2_000;
 /// The upper bound of a ratio: the time of an edit under load, divided by the time of an edit without load.
 const LONGER: f64 = 2.0;
-/// The number of objects in the namespace whose policy burns fuel. As soon as an object's pass has ended, the bench
-/// edits this object again.
+/// The number of objects of the policy that burns fuel. These objects are in one namespace. As soon as an object's pass
+/// has ended, the bench edits this object again.
 const MANY: usize = 50;
 
 /// Repeatedly edits an object of the namespace `default`, whose policy burns no fuel. Returns the time of each edit.

@@ -214,8 +214,9 @@ impl Run<'_> {
     }
 
     /// Returns the requests that the idle operator sends, according to the API server's audit log. After an outage of
-    /// the API server, the operator may list its objects once more. So while the operator sends only list requests,
-    /// this function observes it again, until the time limit passes.
+    /// the API server, the operator waits for its backoff, and then lists its objects again. So while the operator
+    /// sends only list requests, this function observes it again. Lists are a mistake only if they continue until the
+    /// time limit.
     async fn noise(&mut self) -> Vec<String> {
         self.w.quiet().await;
         let (audit, user) = (self.cluster.audit(), self.account.user());

@@ -41,7 +41,7 @@ const DEAR: [&str; 5] = ["ServiceAccount", "PersistentVolumeClaim", "HTTPRoute",
 
 /// Waits until all pods are ready, and then records what the takeover must not replace.
 ///
-/// Records the pods, and the UIDs of objects.
+/// Records the pods, the UIDs of the objects in `kept`, and the UIDs of the children of the kinds in [`DEAR`].
 pub(crate) async fn remember(left: &mut Left) {
     let names: Vec<&str> =
         left.children.iter().map(String::as_str).filter(|at| at.starts_with("Deployment/")).collect();

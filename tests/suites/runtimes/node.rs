@@ -220,7 +220,7 @@ fn of_image(image: &Image, folder: &Path) -> Result<BTreeMap<String, String>> {
 }
 
 impl Pod {
-    /// Returns the path of the file about a port of the container.
+    /// Returns the path of the file that describes a port of the container.
     ///
     /// The process listens on another port of this machine instead, and the file contains this other port.
     pub(crate) fn file_of_port(&self, port: u16) -> PathBuf {

@@ -26,7 +26,7 @@ const LEVELS: [&str; 4] = ["ERROR", "DEBUG", "WARNING", "INFO"];
 const LAST: &str = "CRITICAL";
 /// The number of seeds in CI.
 const SEEDS: u64 = 12;
-/// The simulation runs `KAOS_SEEDS` divided by this number of seeds, because the nightly run has no time for more.
+/// The simulation divides `KAOS_SEEDS` by this number, because the nightly run has no time for more seeds.
 const SHARE: u64 = 10;
 
 /// The default policy of MCPServers for each log level.

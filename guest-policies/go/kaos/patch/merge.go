@@ -85,7 +85,7 @@ func fresh(patch any) any {
 	case []any:
 		kept := []any{}
 		for _, item := range patch {
-			// Skip an item with a directive: it has no content.
+			// Skip an item with a directive: it is not content.
 			if members, ok := item.(kaos.Map); ok && members[directive] != nil {
 				continue
 			}

@@ -170,7 +170,7 @@ fn source(item: &Value, path: &Path, at: usize, wrong: &mut Violations) -> Optio
     }
 }
 
-/// Returns a typed source if such a type can represent every member of `from`. Otherwise returns `from` as JSON text.
+/// Returns a typed source if `EnvSource` has one for every member of `from`. Otherwise returns `from` as JSON text.
 fn reference(from: &Map<String, Value>) -> EnvSource {
     let typed = match from.iter().next() {
         Some((kind, content)) if from.len() == 1 => match kind.as_str() {

@@ -55,7 +55,8 @@ impl Election {
                 Err(_) => self.tell(Standing::Unknown(API_SERVER_SILENT.to_owned())),
             }
             let next = self.next_attempt(seen.as_ref());
-            // Wait at least this long between attempts, even if the Lease changes all the time.
+            // Wait at least this long between attempts. Otherwise, a Lease that changes all the time would cause an
+            // endless series of requests.
             let soonest = asked + self.seat.timing.retry_period / 20;
             tokio::select! {
                 () = sleep_until(next) => {}

@@ -1,5 +1,5 @@
-//! A change of one object, which answers whether certain fields changed. The *readers* of the changed object are the
-//! objects whose policies need it.
+//! A change of one object. Its methods return whether certain fields changed. The *readers* of the changed object are
+//! the objects whose policies need it.
 
 use std::{
     cell::{Cell, OnceCell, RefCell},

@@ -44,7 +44,7 @@ pub struct Options {
     pub grace: Duration,
     /// The delays after failures.
     pub backoff: Backoff,
-    /// After a swap, the minimum time between the passes over two objects.
+    /// The minimum time between the starts of two passes that a swap causes.
     pub pace: Duration,
     /// Whether the operator reads Secrets. It then stores only the names of each Secret's keys, and a digest of the
     /// values.

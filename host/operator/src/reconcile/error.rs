@@ -6,8 +6,8 @@ use kaos_policy::cut::{NOTE, cut};
 
 use crate::error_text::{is_misfit, with_causes};
 
-/// The number of consecutive failed passes from which on the status or an Event reports a transient error of the API
-/// server. After fewer failures, the next retry probably succeeds.
+/// After this number of consecutive failed passes, the status or an Event reports a transient error of the API server.
+/// After fewer failures, the next retry probably succeeds.
 pub(crate) const SHOWN_FROM: u32 = 3;
 
 /// The class of a failed request, which decides whether and when the operator retries the pass.

@@ -51,8 +51,8 @@ pub(crate) type Read = BTreeMap<Reference, Option<String>>;
 pub(crate) struct PlanMemory {
     /// A hash of the needs that the watch follows now.
     pub(crate) followed: Option<Mark>,
-    /// The needs of policies that failed or were refused before a fallback answered in the last pass. The next pass
-    /// asks each of these policies again, so the watch must follow their needs.
+    /// The needs of all policies that the last pass asked, if a policy failed and the pass also asked predecessors. The
+    /// next pass asks each of these policies again, so the watch must follow their needs.
     pub(crate) needed: Vec<Need>,
     /// The digests of the ConfigMaps and Secrets that the plan's pods use, from their last reads.
     pub(crate) read: Read,

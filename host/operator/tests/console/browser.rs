@@ -96,7 +96,7 @@ impl Console {
         Answer { status, head: head.to_lowercase(), body: body.to_owned() }
     }
 
-    /// Requests a page like the browser that has opened the address.
+    /// Requests a page, as the browser that has opened the address does.
     pub(super) fn get(&self, path: &str) -> Answer {
         self.send("GET", &self.path(path), &[("Host", &self.host()), ("Cookie", &self.cookie())], "")
     }

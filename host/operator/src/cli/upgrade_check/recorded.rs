@@ -20,7 +20,7 @@ use crate::{
 
 /// The annotation with the name of the preset.
 const PRESET: &str = "kaos.tools/compatibility";
-/// The annotation in which the chart records the images at the takeover, for each preset.
+/// The annotation in which the chart records the images that each preset had at the time of the upgrade.
 const IMAGES: &str = "kaos.tools/default-images";
 /// The annotation with the image of KAOS's operator that the release replaced.
 const REPLACED: &str = "kaos.tools/replaced-image";

@@ -209,8 +209,8 @@ fn each_label_in_a_sum_exists_and_shown_labels_remain() {
 fn pods_that_are_scraped_twice_count_once() {
     for expression in all() {
         for Selector { row, before, .. } in expression.selectors() {
-            // If Prometheus scrapes a pod twice, two kinds of expressions stay correct: a division of two sums, and a
-            // quantile of a histogram.
+            // If Prometheus scrapes a pod twice, a division of two sums stays correct, and so does a quantile of a
+            // histogram.
             let is_share = expression.text.contains(") / sum by") || row.kind == table::MetricKind::Histogram;
             let is_largest = before.rfind(" by (").is_some_and(|by| before[..by].ends_with("max"));
             let is_one = before.ends_with("max(") || before.ends_with("absent(");

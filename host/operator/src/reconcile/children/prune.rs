@@ -33,8 +33,9 @@ fn identity(of: &ResourceType, name: &str) -> (String, String, String) {
     (of.group().to_owned(), of.kind.clone(), name.to_owned())
 }
 
-/// Returns the children of an object that are not in the plan and not being deleted yet. Leaves out children that
-/// another operator created to protect the object: without these children, the object would be open to every caller.
+/// Returns the children of an object that are not in the plan and not being deleted yet. The result does not
+/// contain children that another operator created to protect the object: without these children, every caller could
+/// reach the object.
 pub(crate) fn unwanted(watch: &Watch, uid: &str, plan: &[Value]) -> Vec<Seen> {
     let wanted: BTreeSet<_> = plan.iter().map(Reference::of_object).map(|it| identity(&it.of(), &it.name)).collect();
     let is_unwanted = |child: &Seen| !wanted.contains(&identity(&child.of, &child.name));

@@ -29,8 +29,8 @@ pub(crate) enum Resolved {
     Pending,
 }
 
-/// The maximum number of times that a pass asks the policies because their needs changed. Then the pass ends, and the
-/// next pass asks again.
+/// The maximum number of rounds for one answer. A round renders the object. If the watch does not follow all needs of
+/// the answer yet, another round begins. After the last round, the pass ends, and the next pass asks the policies again.
 const ROUNDS: usize = 4;
 
 /// Renders an object. Returns an answer only if the watch already followed all needs before the policies answered, so

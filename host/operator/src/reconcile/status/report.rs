@@ -65,7 +65,7 @@ pub(crate) async fn report(
     applied: &Applied,
     memory: &mut Memory,
 ) -> Result<Result<bool, Ended>, CallError> {
-    // This step uses the client only for children that an earlier operator created and that no watch shows.
+    // This step uses the client only to read children of an earlier operator. The watch shows only their metadata.
     let (children, unseen) = live_children(access, &prepared.rendered, &subject.uid, &applied.children.answers).await;
     if let Some(wait) = observed_generation::wait(&subject.object, &applied.outcome, unseen, memory, Instant::now()) {
         let result = if applied.wrote { PassResult::Changed } else { PassResult::Waiting };

@@ -24,8 +24,8 @@ enum Line<'a> {
     /// and revisions with settings only form separate lines. The ConfigMaps of a line can have different names, because
     /// tools such as kustomize give a ConfigMap another name for each content.
     Gone(&'a str, bool, &'a [String]),
-    /// Revisions of deleted ConfigMaps of one tenant. All these revisions form a single line. So the operator limits
-    /// their number, because the tenant's quota does not apply to the stored bytes.
+    /// Revisions of deleted ConfigMaps of one tenant. All these revisions form a single line, so that the operator
+    /// limits their number: the tenant's quota does not apply to the stored bytes.
     Tenant(&'a str),
 }
 
