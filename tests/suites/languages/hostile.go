@@ -1,5 +1,4 @@
-// Command hostile is a policy that panics, never ends, or asks for things that a policy lacks. A Website's title
-// chooses the action.
+// Command hostile is a policy that fails in many ways. A Website's title chooses how.
 package main
 
 import (
