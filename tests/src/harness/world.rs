@@ -57,7 +57,8 @@ impl World {
 
     /// Returns the embedded cluster.
     ///
-    /// # Panics If the world has a real cluster. So the test's scenario must require the embedded cluster.
+    /// # Panics
+    /// If the world has a real cluster. So the test's scenario must require the embedded cluster.
     #[expect(clippy::panic, reason = "the scenario is wrong")]
     pub fn embedded(&self) -> &Cluster {
         self.try_embedded().unwrap_or_else(|| panic!("the scenario of this test must be `embedded`"))
