@@ -1,9 +1,7 @@
 mod needs;
 
 use super::{env_value, manifest, manifests, observation, overlaid, plan, subject};
-use crate::types::{
-    Answer, Claim, Descriptor, EnvVar, Need, Observation, Outcome, Plan, Refusal, Report, SecretFacts, Subject,
-};
+use crate::types::{Claim, Descriptor, EnvVar, Need, Observation, Outcome, Plan, Refusal, Report, Subject};
 use crate::{Lookup, NeedExt as _, Overlay, Policy, SubjectExt, amend, blocker, need, note, refusal};
 use serde_json::{Value, json};
 
