@@ -27,7 +27,7 @@ pub(crate) enum TargetServer {
     Known(KnownServer),
 }
 
-/// What the program knows about the server's version while a check runs.
+/// The server's version, if a running check already asked for the version.
 #[derive(Clone, Copy)]
 enum VersionSoFar {
     Unasked,

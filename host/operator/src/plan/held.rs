@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// What the operator did for an object before plan gates held back its plan.
+/// Whether the operator applied an earlier plan of an object before plan gates held back the current plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hold {
     /// The operator has applied no plan of the object yet.

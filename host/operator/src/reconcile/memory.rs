@@ -1,5 +1,5 @@
-//! What the operator remembers about each object between passes. The operator works correctly after a restart, although
-//! it loses this memory.
+//! The operator's memory of each object between passes. The operator works correctly after a restart, although it loses
+//! this memory.
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +23,7 @@ use crate::{
     watch::ObjectKey,
 };
 
-/// What the operator remembers about one object, for each step of a pass.
+/// The operator's memory of one object, for each step of a pass.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory {
     pub(crate) uid: String,
@@ -46,7 +46,7 @@ pub(crate) struct Memory {
 /// The digest of each referenced object at its last read; `None` for a missing object.
 pub(crate) type Read = BTreeMap<Reference, Option<String>>;
 
-/// What the operator remembers about the plan and its inputs.
+/// The operator's memory of the plan and its inputs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PlanMemory {
     /// A hash of the needs that the watch follows now.

@@ -164,7 +164,7 @@ impl Schema {
     fn expand<'a>(&'a self, node: &'a Value) -> Vec<&'a Value> {
         let mut facets = vec![node];
         let mut next = 0;
-        // This loop ends, because `bounds` refuses a schema whose references form a circle.
+        // This loop ends, because `facets` never has more than `FACETS` parts.
         while let Some(&facet) = facets.get(next) {
             next += 1;
             let target = facet["$ref"].as_str().and_then(|target| self.root.pointer(target.strip_prefix('#')?));

@@ -1,4 +1,4 @@
-//! What the operator remembers about each child of an object, while the child is in the plan.
+//! The operator's memory of each child of an object, while the child is in the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 

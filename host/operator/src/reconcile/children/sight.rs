@@ -50,7 +50,7 @@ macro_rules! found_is_news {
 }
 pub(super) use found_is_news;
 
-/// What the pass knows about a child before it applies the child.
+/// The knowledge of a pass about a child before the pass applies the child.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Sight {
     /// The watch does not show the child. A child of another owner may still exist, because the watch does not follow

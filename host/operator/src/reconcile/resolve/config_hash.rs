@@ -38,7 +38,7 @@ pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {
         .collect()
 }
 
-/// What the operator knows about the content of a ConfigMap or Secret that pods use.
+/// The known content of a ConfigMap or Secret that pods use.
 enum ReferencedContent {
     Is(String),
     Absent,

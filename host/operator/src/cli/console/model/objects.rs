@@ -45,7 +45,7 @@ pub(super) struct Unconnected {
 pub(super) struct Objects {
     all: BTreeMap<Identity, KeptObject>,
     owned: HashMap<String, BTreeSet<Identity>>,
-    /// For each type, the namespaces of which the console has read all objects. `None` stands for the whole cluster.
+    /// For each type, the namespaces in which the console has read all objects. `None` stands for the whole cluster.
     complete: HashMap<ResourceType, BTreeSet<Option<String>>>,
     served: HashMap<ResourceType, Option<Served>>,
     connections: Connections,

@@ -32,7 +32,7 @@ impl SampleKind {
 /// Objects of this kind use an object of the kind [`USED`]. The name of this kind comes before the name of `USED`.
 pub(in crate::cli::console) const USER: SampleKind = SampleKind { plural: "agents", kind: "Agent" };
 pub(in crate::cli::console) const USED: SampleKind = SampleKind { plural: "modelapis", kind: "ModelAPI" };
-/// A kind of which the tests have no objects.
+/// The tests have no objects of this kind.
 pub(in crate::cli::console) const EMPTY: SampleKind = SampleKind { plural: "mcpservers", kind: "MCPServer" };
 
 /// Returns a cluster that serves the default kinds, with these namespaces.
